@@ -1,0 +1,1 @@
+"""The HTTP process: accounts, prepare, problems and notices."""

@@ -1,0 +1,1 @@
+"""The scheduler process: reads context-size events, decides, claims and enqueues."""

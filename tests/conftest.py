@@ -1,0 +1,33 @@
+"""Fixtures and rules of the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.support import recordings as recorded
+from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
+
+__all__ = ["broker_url", "embedded_redis", "redis_client", "redis_url", "tenant"]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With the recordings at hand, a test of them that skips itself has failed."""
+    report = yield
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and item.get_closest_marker("recordings")
+        and recorded.data_dir() is not None
+    ):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although the recordings are there: {report.longreprtext}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many recordings the run has used."""
+    where = "" if recorded.data_dir() else " (../shared/data/dev is absent)"
+    terminalreporter.write_line(f"recordings used: {len(recorded.used)}{where}")
