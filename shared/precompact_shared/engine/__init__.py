@@ -1,0 +1,1 @@
+"""The pure engine: formats, cuts, summaries, projection, decisions. No I/O, no clock, no randomness."""
