@@ -37,10 +37,14 @@ _NOT_READ = frozenset(
 )
 """Keys the model never sees as text, or that cost nothing worth counting."""
 
-_OPAQUE = frozenset(
-    {"data", "encrypted_content", "encrypted_index", "encrypted_stdout", "file_data", "b64_json"}
-)
-"""Encrypted text and base64: never counted as text."""
+_ENCRYPTED = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout"})
+"""Keys of encrypted text, which stands for tokens without being text."""
+
+_BLOBS = frozenset({"data", "file_data", "b64_json", "url", "image_url"})
+"""Keys that may hold base64."""
+
+_LONGEST_PLAIN_BLOB_CHARS = 1_000
+"""What is longer under such a key is taken for base64, one image."""
 
 _PAYLOADS = frozenset({"input", "arguments", "action", "operation", "parameters", "input_schema"})
 """Keys whose objects the model reads as JSON."""
