@@ -1,0 +1,218 @@
+"""Every call of a session, as steps (see `steps.py`): when to resend, heal, give up. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+from urllib.parse import quote
+
+from precompact.context import Compacted, Context, Recalled, read_candidate, read_job
+from precompact.errors import ProblemError, ServiceUnreachableError, UnexpectedAnswerError
+from precompact.record import Record, Statement
+from precompact.steps import Request, Retry, Steps, ask, encode
+
+Adopt = Literal["auto", "offer", "never"]
+RECOVERIES = 3  # repairs tried in one call before its refusal is raised
+PAGE_TOKENS = 100_000  # asked of one page of the history while reloading
+
+
+class Protocol:
+    """The calls of one session. `carry_on`: `prepare` answers with the own list when nobody else answers."""
+
+    def __init__(self, record: Record, retry: Retry, *, carry_on: bool) -> None:
+        self.record = record
+        self.carry_on = carry_on
+        self._retry = retry
+        self._was_unreachable = False
+
+    # ------------------------------------------------------------------------------------------- the one call
+    def prepare(
+        self,
+        *,
+        wait_s: float,
+        overflow: bool,
+        adopt: Adopt,
+        open_calls: Mapping[str, Literal["pending", "dead"]] | None,
+    ) -> Steps[Context]:
+        """Deliver what is unsent, take over the stated context and hand it out."""
+        options: dict[str, Any] = {
+            "adopt": adopt,
+            "overflow": overflow,
+            "wait": wait_s,
+            "open_calls": open_calls,
+        }
+        asked = {name: value for name, value in options.items() if value and value != "auto"}
+        try:
+            body = yield from self._deliver(asked, wait_s)
+        except ServiceUnreachableError:
+            if not self.carry_on:
+                raise
+            return self.record.hand_out_own()
+        return self.record.hand_out(body)
+
+    def flush(self) -> Steps[None]:
+        """Deliver what is unsent and adopt nothing; no call when there is nothing to deliver."""
+        if len(self.record.messages) > self.record.length:
+            yield from self._deliver({"adopt": "never"})
+
+    def _deliver(self, asked: Mapping[str, Any], wait_s: float = 0.0) -> Steps[dict[str, Any]]:
+        """One `prepare`, repeated with what its refusals say is missing; the record takes over the answer."""
+        record = self.record
+        entries = record.unsent()
+        for left in reversed(range(RECOVERIES + 1)):
+            request = self._post("prepare", {**record.fixed(), **entries, **asked}, wait_s=wait_s)
+            try:
+                body = yield from self._ask(request)
+            except ProblemError as refusal:
+                if not left:
+                    raise
+                entries = self._repair(refusal)
+                continue
+            record.absorb(body)
+            record.usage = None
+            if record.holds(body["context"]):
+                record.state(body["context"])
+                return body
+            record.stated, entries = Statement(), record.unsent()
+        raise UnexpectedAnswerError("the service left out an insert this session does not hold")
+
+    def _repair(self, refusal: ProblemError) -> dict[str, Any]:
+        """The entries to send after a refusal that only says what the service lacks; else the refusal itself."""
+        record, facts = self.record, refusal.facts
+        match refusal.code:
+            case "history_gap":
+                record.length = min(int(facts["length"]), len(record.messages))
+                record.version = int(facts.get("history_version", record.version))
+                return record.unsent()
+            case "history_regressed":
+                return record.whole()
+            case "history_diverged" if int(facts["length"]) <= int(facts["common"]) <= len(record.messages):
+                record.length, record.version = int(facts["common"]), int(facts["history_version"])
+                return record.unsent()
+            case _:
+                raise refusal
+
+    # ------------------------------------------------------------------------------------------ changing history
+    def rewind(self, to: int) -> Steps[None]:
+        """Remove the entries from `to` on, here and there."""
+        record = self.record
+        if not 0 <= to <= len(record.messages):
+            raise ValueError(f"to must be between 0 and {len(record.messages)}")
+        if to < record.length:
+            try:
+                body = yield from self._ask(self._post("rewind", {"seen": record.seen, "to": to}))
+            except ProblemError as refusal:
+                if refusal.code not in {"unseen_end", "history_gap", "history_regressed"}:
+                    raise
+                # Either side may lack what was sent but never confirmed: settle that first.
+                yield from self._deliver({"adopt": "never"})
+                body = yield from self._ask(self._post("rewind", {"seen": record.seen, "to": to}))
+            record.version = int(body["history_version"])
+        record.cut_off(to)
+
+    def reload(self) -> Steps[None]:
+        """Replace the own list by the service's history."""
+        record, messages = self.record, list[Any]()
+        while True:
+            page = yield from self._ask(
+                self._get("history", {"from": len(messages), "max_tokens": PAGE_TOKENS})
+            )
+            entries = [entry["message"] for entry in page["entries"]]
+            messages += entries
+            if len(messages) >= int(page["length"]) or not entries:
+                break
+        record.messages, record.pinned, record.usage = messages, set(), None
+        record.version, record.length = int(page["history_version"]), len(messages)
+        record.stated, record.candidate, record.prompt = Statement(), None, (0, 0)
+
+    def fork(self, session_id: str, to: int | None) -> Steps[Record]:
+        """A copy of the session up to `to` under another id."""
+        yield from self.flush()
+        asked = {"id": session_id} if to is None else {"id": session_id, "to": to}
+        body = yield from self._ask(self._post("fork", asked))
+        old, length = self.record, int(body["length"])
+        copy = Record(session_id, old.wire, old.model, old.window, old.max_output)
+        copy.messages, copy.length = old.messages[:length], length
+        copy.pinned = {seq for seq in old.pinned if seq < length}
+        copy.version = int(body["history_version"])
+        return copy
+
+    def delete(self) -> Steps[None]:
+        """Delete the session with everything it holds at the service."""
+        yield from self._ask(Request("DELETE", self._path()))
+
+    # ------------------------------------------------------------------------------------------------ compaction
+    def compact(self, focus: str | None, wait_s: float) -> Steps[Compacted]:
+        """Ask for a compaction now."""
+        yield from self.flush()
+        headers = {"Prefer": f"wait={int(wait_s)}"} if wait_s else {}
+        request = self._post("compact", {"focus": focus} if focus else {}, headers, wait_s)
+        body = yield from self._ask(request)
+        return Compacted(read_job(body.get("job")), read_candidate(body.get("candidate")))
+
+    def adopt(self, candidate: str | None) -> Steps[Context]:
+        """Adopt a prepared compaction now."""
+        yield from self.flush()
+        asked = {"candidate": candidate} if candidate else {}
+        body = yield from self._ask(self._post("adopt", asked, {"If-Match": self.record.etag}))
+        self.record.absorb(body)
+        self.record.state(body["context"])
+        return self.record.hand_out(body)
+
+    def decline(self, candidate: str | None) -> Steps[None]:
+        """Refuse a prepared compaction for good."""
+        declined = candidate or self.record.candidate
+        if declined is None:
+            raise ValueError("the last context offered no candidate: pass the id of the one to decline")
+        yield from self._ask(self._post("decline", {"candidate": declined}))
+        self.record.candidate = None
+
+    def revert(self, generation: int) -> Steps[None]:
+        """Take the newest checkpoint back."""
+        body = yield from self._ask(self._post(f"checkpoints/{generation}/revert", {}))
+        self.record.version = int(body["history_version"])
+        self.record.stated = Statement()  # until the next prepare states what projects now
+        self.record.usage = None
+
+    def history(self, asked: Mapping[str, str | int | None]) -> Steps[list[Recalled]]:
+        """Entries of the history as they were sent."""
+        yield from self.flush()
+        params = {name: value for name, value in asked.items() if value is not None}
+        page = yield from self._ask(self._get("history", params))
+        return [Recalled(int(entry["seq"]), entry["message"]) for entry in page["entries"]]
+
+    # -------------------------------------------------------------------------------------------------- requests
+    def _ask(self, request: Request) -> Steps[dict[str, Any]]:
+        """One call; while the service is known to be away, a single attempt must do."""
+        retry = Retry(attempts=1) if self._was_unreachable else self._retry
+        try:
+            body = yield from ask(request, retry)
+        except ServiceUnreachableError:
+            self._was_unreachable = True
+            raise
+        except ProblemError:
+            self._was_unreachable = False
+            raise
+        self._was_unreachable = False
+        return body
+
+    def _path(self, call: str = "") -> str:
+        path = f"/v1/sessions/{quote(self.record.id, safe=':@')}"
+        return f"{path}/{call}" if call else path
+
+    def _get(self, call: str, params: Mapping[str, str | int]) -> Request:
+        return Request("GET", self._path(call), params=params)
+
+    def _post(
+        self,
+        call: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+        wait_s: float = 0.0,
+    ) -> Request:
+        return Request("POST", self._path(call), encode(body), headers or {}, wait_s=wait_s)
+
+
+def as_list(messages: Iterable[Any] | Mapping[str, Any]) -> list[Any]:
+    """`messages` as a list; a single message is one."""
+    return [messages] if isinstance(messages, Mapping) else list(messages)
