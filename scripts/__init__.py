@@ -1,0 +1,1 @@
+"""Programs for developers; nothing that is shipped imports them."""
