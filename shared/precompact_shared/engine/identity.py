@@ -9,7 +9,7 @@ from typing import Any
 from precompact_shared.engine.formats import of
 from precompact_shared.engine.types import Format
 
-_PAYLOADS = frozenset({"input", "arguments", "action", "operation"})
+_PAYLOADS = frozenset({"input", "arguments"})
 """Keys whose value is the model's own JSON: there a null is content and nothing is left out."""
 
 _encode = json.JSONEncoder(
