@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -10,6 +11,12 @@ from tests.support import recordings as recorded
 from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
 
 __all__ = ["broker_url", "embedded_redis", "redis_client", "redis_url", "tenant"]
+
+
+def pytest_configure() -> None:
+    """SIGTERM, and Ctrl-C from a script's background job, end the run so that fixtures stop what they started."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
