@@ -42,10 +42,12 @@ class Settings(BaseSettings):
     # Where things are
     state_redis_url: str | None = Field(
         None,
+        repr=False,
         description="URL of the Redis that holds sessions and the ledger; unset = embedded (`up`, `demo`).",
     )
     broker_url: str | None = Field(
         None,
+        repr=False,
         description="URL of Celery's broker, its own server or database; unset = embedded (`up`, `demo`).",
     )
     data_dir: Path = Field(
@@ -112,6 +114,16 @@ class Settings(BaseSettings):
     log_format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
     metrics: bool = Field(default=True, description="Whether `/metrics` is served.")
 
+    @property
+    def required_state_redis_url(self) -> str:
+        """The state's URL, for a process that cannot embed one. Raises `Configuration` when it is unset."""
+        return _require(self.state_redis_url, "state_redis_url")
+
+    @property
+    def required_broker_url(self) -> str:
+        """The broker's URL, for a process that cannot embed one. Raises `Configuration` when it is unset."""
+        return _require(self.broker_url, "broker_url")
+
     @field_validator("provider_chain", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
@@ -159,6 +171,14 @@ def as_environment(settings: Settings) -> dict[str, str]:
         PREFIX + name.upper(): ",".join(value) if isinstance(value, list) else str(value)
         for name, value in values.items()
     }
+
+
+def _require(value: str | None, name: str) -> str:
+    if value is None:
+        raise Configuration(
+            f"Set {PREFIX}{name.upper()}, or use `precompact up`, which brings a Redis of its own."
+        )
+    return value
 
 
 def _tell(where: tuple[int | str, ...], what: str) -> str:

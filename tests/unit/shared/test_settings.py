@@ -87,6 +87,15 @@ def test_a_child_reads_the_settings_its_parent_had(monkeypatch: pytest.MonkeyPat
     assert load_settings() == settings
 
 
+def test_a_process_that_needs_a_url_says_how_to_get_one() -> None:
+    """A bare `python -m precompact_worker` cannot embed a Redis that the others would find."""
+    with pytest.raises(Configuration, match=r"PRECOMPACT_BROKER_URL.*precompact up"):
+        _ = load_settings().required_broker_url
+    settings = load_settings(state_redis_url="redis://:secret@a/0", broker_url="redis://:secret@a/1")
+    assert settings.required_state_redis_url == "redis://:secret@a/0"
+    assert "secret" not in repr(settings)
+
+
 def test_every_field_says_its_default_and_reason_on_the_reference_page() -> None:
     """docs/reference/settings.md is what `make docs` writes."""
     assert all(field.description for field in Settings.model_fields.values())
