@@ -1,0 +1,54 @@
+"""How a process meets the state Redis: clients, and the number of shards fixed at first start."""
+
+from __future__ import annotations
+
+import redis
+import redis.asyncio
+
+from precompact_shared.errors import Configuration
+from precompact_shared.store.keys import META, SCHEMA_VERSION, SessionKeys, ShardKeys, session_keys
+
+SOCKET_TIMEOUT_S = 15
+
+
+def sync_client(url: str) -> redis.Redis:
+    """A client for loops and threads; answers are bytes."""
+    return redis.Redis.from_url(url, socket_timeout=SOCKET_TIMEOUT_S, health_check_interval=25, protocol=2)
+
+
+def async_client(url: str, *, max_connections: int = 64) -> redis.asyncio.Redis:
+    """A client for the API's event loop; answers are bytes."""
+    return redis.asyncio.Redis.from_url(
+        url,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        health_check_interval=25,
+        protocol=2,
+        max_connections=max_connections,
+    )
+
+
+class Layout:
+    """The shards of a deployment: which session lives where."""
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+
+    def session(self, tenant: str, session: str) -> SessionKeys:
+        """Keys of a session."""
+        return session_keys(tenant, session, self.shards)
+
+    def all_shards(self) -> list[ShardKeys]:
+        """Every shard, in order."""
+        return [ShardKeys(number) for number in range(self.shards)]
+
+
+def fix_layout(client: redis.Redis, wanted_shards: int) -> Layout:
+    """The layout kept in Redis; the first process to start writes it. Raises Configuration on a foreign schema."""
+    client.hsetnx(META, "shards", str(wanted_shards))
+    client.hsetnx(META, "schema", str(SCHEMA_VERSION))
+    shards, schema = client.hmget(META, "shards", "schema")
+    if int(schema or 0) != SCHEMA_VERSION:
+        raise Configuration(
+            f"The state Redis holds schema {int(schema or 0)}, this version speaks {SCHEMA_VERSION}: upgrade it first."
+        )
+    return Layout(int(shards or wanted_shards))

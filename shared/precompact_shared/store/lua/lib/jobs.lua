@@ -1,0 +1,50 @@
+-- The ledger: states of rule 16. A job ends once, with a reason.
+local LIVE = {ready=true, queued=true, running=true}
+local function member(jid) return NAME .. '\n' .. jid end
+local function load_job(jid)
+  local raw = redis.call('HGET', K.j, jid)
+  return raw and cjson.decode(raw) or nil
+end
+local function save_job(job)
+  if job.calls and #job.calls == 0 then job.calls = nil end
+  redis.call('HSET', K.j, job.jid, cjson.encode(job))
+end
+local function look_at(job, at) redis.call('ZADD', K.oj, int(at), member(job.jid)) end
+local function trim(name, key, id)
+  local kept = {}
+  for old in string.gmatch(S[name] or '', '[^,]+') do kept[#kept + 1] = old end
+  kept[#kept + 1] = id
+  while #kept > ENDED_KEPT do redis.call('HDEL', key, table.remove(kept, 1)) end
+  set(name, table.concat(kept, ','))
+end
+local function emit_job(job)
+  emit({t='job', jid=job.jid, kind=job.kind, state=job.state, reason=job.reason, urgency=job.urgency})
+end
+local function end_job(job, state, reason)
+  job.state, job.reason, job.ended_ms = state, reason, NOW
+  save_job(job)
+  redis.call('ZREM', K.oj, member(job.jid))
+  if S.job == job.jid then set('job', '') end
+  trim('ended', K.j, job.jid)
+  emit_job(job)
+end
+local function spend(job, calls)
+  job.calls = job.calls or {}
+  local known = {}
+  for _, call in ipairs(job.calls) do known[call.id] = true end
+  for _, call in ipairs(calls) do
+    if not known[call.id] then job.calls[#job.calls + 1] = call; known[call.id] = true end
+  end
+end
+-- Why a worker that holds (jid, fence) must stop, or nil.
+local function lost(job, fence)
+  if not job then return 'unknown' end
+  if job.state == 'cancelled' then return job.reason or 'cancelled' end
+  if job.state ~= 'running' or job.fence ~= fence then return 'fence' end
+  if job.version ~= num('v') then return 'version_changed' end
+  return nil
+end
+local function reach(tag)
+  if tag.through and tag.through > 0 then return tag.through end
+  return tag.upto
+end

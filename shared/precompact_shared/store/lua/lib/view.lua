@@ -1,0 +1,32 @@
+-- The session as this call leaves it (types.py, SessionView).
+local function pairs_of(rows)
+  local out = {}
+  for n, row in ipairs(rows) do out[n] = {row[1], row[2]} end
+  return out
+end
+local function some(t) if #t > 0 then return t end return nil end
+local function view()
+  local cands = {}
+  for cid in each_cid() do cands[#cands + 1] = cjson.decode(redis.call('HGET', K.c, cid)) end
+  local v = {tenant=TENANT, session=SID, incarnation=num('inc'), format=S.fmt, version=num('v'), rewritten_at=num('rw'),
+    length=num('len'), head=S.head, tokens=size(), history_tokens=num('cum'), model=field('model'),
+    window=tonumber(S.win), max_output=tonumber(S.out), upto=num('upto'), checkpoint=field('cp'),
+    checkpoint_n=num('cpn'), insert_tokens=num('instok'), cp_at=num('cpat'), anchored=num('anc_total') > 0,
+    growth_tokens_per_s=num('grow'), last_at_ms=num('last'), now_ms=NOW, entry_bytes=num('bytes'),
+    observed_limit=tonumber(S.obs), parent=field('parent'), job=live_job(),
+    open=some(list(S.open)), dead=some(pairs_of(list(S.dead))), orphans=some(pairs_of(list(S.orph))),
+    candidates=some(cands)}
+  return v
+end
+local function reply(o, answer)
+  answer = answer or {}
+  answer.o = o
+  answer.view = view()
+  return cjson.encode(answer)
+end
+local function refuse(o, answer)
+  answer = answer or {}
+  answer.o, answer.version, answer.length = o, num('v'), num('len')
+  answer.rewritten_at, answer.head = num('rw'), S.head
+  return cjson.encode(answer)
+end

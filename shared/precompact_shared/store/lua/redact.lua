@@ -1,0 +1,62 @@
+-- redact: replaces bodies for good (rules 4, 21): digests stay, nothing is archived, and the texts of every
+-- checkpoint and candidate that covered one of the entries are erased.
+--   ARGV 4 seen version   5 seen length   6 req   7 n   8.. n x (seq, body, tokens), seqs rising
+-- Returns ok {popped, rewound} | not_found | gone | regressed | rewritten | gap | unseen_end.
+--- @include session.lua
+--- @include events.lua
+--- @include view.lua
+--- @include entries.lua
+--- @include changes.lua
+--- @include jobs.lua
+--- @include candidates.lua
+--- @include checkpoints.lua
+--- @include guards.lua
+--- @include rewrite.lua
+--- @include rechain.lua
+local version, length = seen_pair()
+local req, count = ARGV[6], tonumber(ARGV[7])
+if not exists() then return absent() end
+local again = remembered(req)
+if again then return again end
+local problem = guard(version)
+if problem then return refuse(problem) end
+local bodies, lowest = {}, nil
+for n = 0, count - 1 do
+  local seq = tonumber(ARGV[8 + 3 * n])
+  if seq >= num('len') then return refuse('gap') end
+  bodies[seq] = {ARGV[9 + 3 * n], tonumber(ARGV[10 + 3 * n])}
+  lowest = math.min(lowest or seq, seq)
+end
+if length ~= num('len') then return refuse('unseen_end') end
+local popped = rewrite(lowest)
+local function erase_texts(p)
+  local tags = redis.call('HGETALL', K.c)
+  for n = 1, #tags, 2 do
+    local tag = cjson.decode(tags[n + 1])
+    if reach(tag) > p then redis.call('HDEL', K.x, tag.cid, 'cp:' .. tag.cid) end
+  end
+end
+-- What the archive holds of a redacted entry goes too.
+local function erase_archive()
+  for n, raw in ipairs(redis.call('LRANGE', K.a, 0, -1)) do
+    local row = cmsgpack.unpack(raw)
+    local m = bodies[row[2]] and meta(row[2])
+    if m and m[1] == row[3] then row[5] = ''; redis.call('LSET', K.a, n - 1, cmsgpack.pack(row)) end
+  end
+end
+erase_texts(lowest)
+erase_archive()
+local bytes = num('bytes')
+for seq, body in pairs(bodies) do
+  bytes = bytes - redis.call('HSTRLEN', K.b, int(seq)) + #body[1]
+  redis.call('HSET', K.b, int(seq), body[1])
+end
+set('bytes', bytes)
+rechain(lowest, function(at, m, tokens)
+  if not bodies[at] then return tokens end
+  if m[4] < REDACTED then m[4] = m[4] + REDACTED end
+  return bodies[at][2]
+end)
+flush()
+emit_size(true)
+return remember(req, {o='ok', at=lowest, rewound=true, popped=popped})

@@ -1,0 +1,38 @@
+-- replace: puts another entry at seq; later entries stay.
+--   ARGV 4 seen version   5 seen length   6 req   7 seq   8.. the entry (digest, tokens, role, pinned, links, body)
+-- Returns ok {popped, rewound} | not_found | gone | regressed | rewritten | gap | unseen_end.
+--- @include session.lua
+--- @include events.lua
+--- @include view.lua
+--- @include entries.lua
+--- @include changes.lua
+--- @include jobs.lua
+--- @include candidates.lua
+--- @include checkpoints.lua
+--- @include guards.lua
+--- @include rewrite.lua
+--- @include rechain.lua
+local version, length = seen_pair()
+local req, seq, e = ARGV[6], tonumber(ARGV[7]), entry_at(8, 0)
+if not exists() then return absent() end
+local again = remembered(req)
+if again then return again end
+local problem = guard(version)
+if problem then return refuse(problem) end
+if seq >= num('len') then return refuse('gap') end
+if length ~= num('len') then return refuse('unseen_end') end
+if meta(seq)[1] == e.digest then return remember(req, {o='ok', at=seq}) end
+local popped = rewrite(seq)
+local old = redis.call('HGET', K.b, int(seq))
+redis.call('RPUSH', K.a, cmsgpack.pack({num('v'), seq, meta(seq)[1], meta(seq)[3], old, NOW}))
+redis.call('HSET', K.b, int(seq), e.body)
+set('bytes', num('bytes') - #old + #e.body)
+rechain(seq, function(at, m, tokens)
+  if at ~= seq then return tokens end
+  m[1], m[4], m[5], m[6] = e.digest, e.pinned and PINNED or 0, e.role, e.links
+  if e.role == 's' and seq < num('heads') then m[4] = PINNED end
+  return e.tokens
+end)
+flush()
+emit_size(true)
+return remember(req, {o='ok', at=seq, rewound=true, popped=popped})

@@ -1,0 +1,268 @@
+"""Every transition of a session, as an `Op`. The rules are those of design section 5; see README.md beside this file.
+
+`SessionOps` holds one method per script in lua/. `now_ms` overrides Redis TIME, in tests and simulation only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from precompact_shared.store.keys import SessionKeys
+from precompact_shared.store.op import Argument, Op
+from precompact_shared.store.types import Answer, CandidateTag, CheckpointTag, JobKind, NewEntry, Seen, Usage
+
+_json = msgspec.json.encode
+_answer = msgspec.json.Decoder(Answer).decode
+
+PER_ENTRY = 6
+"""ARGV values per entry: digest, tokens, role, pinned, links, body."""
+
+
+class Create(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a session is made with."""
+
+    format: str
+    model: str | None = None
+    window: int | None = None
+    max_output: int | None = None
+    parent: str | None = None
+
+
+class Changes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Facts about the session that a call may bring along."""
+
+    usage: Usage | None = None
+    model: str | None = None
+    window: int | None = None
+    max_output: int | None = None
+    overflow: bool = False
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How large a session may get."""
+
+    entries: int = 200_000
+    bytes: int = 512 * 1024 * 1024
+
+
+class ClaimSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A wish for a job."""
+
+    jid: str
+    kind: JobKind
+    urgency: int = 0
+    """Predicted milliseconds until the limit; smaller is sooner."""
+    base: str | None = None
+    focus: str | None = None
+    deadline_ms: int = 120_000
+    """Milliseconds from the claim until waiters give up on it."""
+    overflow_at: Seen | None = None
+    extra: dict[str, Any] = {}
+
+
+class Announcement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a running job will cut."""
+
+    upto: int
+    prefix: str
+    through: int = 0
+
+
+def _packed(entries: Sequence[NewEntry]) -> list[Argument]:
+    packed: list[Argument] = []
+    for entry in entries:
+        packed += (entry.digest, entry.tokens, entry.role, int(entry.pinned), _links(entry), entry.body)
+    return packed
+
+
+def _links(entry: NewEntry) -> bytes | str:
+    if not entry.calls and not entry.results:
+        return ""
+    links: dict[str, Any] = {}
+    if entry.calls:
+        links["c"] = entry.calls
+    if entry.results:
+        links["r"] = entry.results
+    return _json(links)
+
+
+def _seen(seen: Seen | None) -> tuple[Argument, Argument]:
+    return ("", "") if seen is None else (seen.version, seen.length)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOps:
+    """The operations on one session."""
+
+    keys: SessionKeys
+    now_ms: int | None = None
+
+    def _op(self, script: str, *args: Argument) -> Op[Answer]:
+        now: Argument = "" if self.now_ms is None else self.now_ms
+        names: tuple[Argument, ...] = (now, self.keys.tenant, self.keys.session)
+        return Op(script, self.keys.all, names + args, _answer)
+
+    def view(self) -> Op[Answer]:
+        """`ok` with the session as it stands, `not_found` or `gone`."""
+        return self._op("view")
+
+    def create(self, spec: Create, *, recreate: bool = False) -> Op[Answer]:
+        """`created`, `exists`, `format_fixed`, or `gone` unless `recreate` (rule 19)."""
+        return self._op("create", _json(spec), int(recreate))
+
+    def append(
+        self,
+        entries: Sequence[NewEntry],
+        *,
+        seen: Seen | None,
+        pos: int | None = None,
+        create: Create | None = None,
+        key: str | None = None,
+        changes: Changes | None = None,
+        limits: Limits | None = None,
+    ) -> Op[Answer]:
+        """Adds what is new of `entries`, which stand from `pos` (default: `seen.length`, else the end) (rules 1, 2).
+
+        `ok` {view, appended, at}: `at` = pos + len(entries). Refusals: `not_found`, `gone`, `format_fixed`,
+        `key_required`, `regressed`, `rewritten`, `gap`, `diverged` {common}, `session_full`: nothing is stored then.
+        """
+        if pos is None:
+            pos = -1 if seen is None else seen.length
+        return self._op(
+            "append",
+            *_seen(seen),
+            pos,
+            _json(create) if create else "",
+            key or "",
+            _json(changes or Changes()),
+            _json(limits or Limits()),
+            len(entries),
+            *_packed(entries),
+        )
+
+    def sync(
+        self,
+        entries: Sequence[NewEntry],
+        *,
+        seen: Seen,
+        req: str,
+        heal: bool = False,
+        changes: Changes | None = None,
+        limits: Limits | None = None,
+    ) -> Op[Answer]:
+        """The whole list of a caller that keeps all it ever had: appends, or rewinds to the common part first.
+
+        `ok` {view, appended, rewound, at}; `unseen_end` when it would remove what the caller has not seen; `heal`
+        is allowed only when the caller is ahead of a store that lost its last second (`regressed` otherwise).
+        """
+        tail = (_json(changes or Changes()), _json(limits or Limits()), len(entries))
+        return self._op("sync", *_seen(seen), req, int(heal), *tail, *_packed(entries))
+
+    def rewind(self, to: int, *, seen: Seen, req: str) -> Op[Answer]:
+        """Removes `[to, length)` into the archive: `ok` {view, version, length, popped} or a refusal."""
+        return self._op("rewind", *_seen(seen), req, to)
+
+    def replace(self, seq: int, entry: NewEntry, *, seen: Seen, req: str) -> Op[Answer]:
+        """Puts another entry at `seq`; later entries stay."""
+        return self._op("replace", *_seen(seen), req, seq, *_packed([entry]))
+
+    def redact(self, bodies: Sequence[tuple[int, bytes, int]], *, seen: Seen, req: str) -> Op[Answer]:
+        """Replaces the bodies (seq, body, tokens) for good; digests stay, so that an old list still matches (rule 21)."""
+        packed: list[Argument] = [part for body in bodies for part in body]
+        return self._op("redact", *_seen(seen), req, len(bodies), *packed)
+
+    def claim(self, version: int | None, spec: ClaimSpec) -> Op[Answer]:
+        """A job, if none is in the way (rules 6, 16, 17): `claimed`, `joined`, `in_flight`, `version_changed`, ..."""
+        return self._op("claim", "" if version is None else version, _json(spec))
+
+    def queued(self, jid: str) -> Op[Answer]:
+        """The message is on its way: ready -> queued. A resend is no attempt."""
+        return self._op("queued", jid)
+
+    def start(self, jid: str, *, lease_ms: int, max_attempts: int) -> Op[Answer]:
+        """A worker takes the job: `started` {job, view, base} with a new fence, or `skip` {reason}."""
+        return self._op("start", jid, lease_ms, max_attempts)
+
+    def beat(
+        self, jid: str, fence: int, *, lease_ms: int, announce: Announcement | None = None
+    ) -> Op[Answer]:
+        """Renews the lease and may announce the cut: `ok` {deadline_ms} or `lost` {reason}."""
+        return self._op("beat", jid, fence, lease_ms, _json(announce) if announce else "")
+
+    def put(
+        self,
+        jid: str,
+        fence: int,
+        tag: CandidateTag,
+        body: bytes,
+        *,
+        floor: bool = False,
+        calls: Sequence[Any] = (),
+    ) -> Op[Answer]:
+        """Stores a candidate: `stored`, `refused` {reason} (the job ends) or `lost` {reason}."""
+        return self._op("put", jid, fence, int(floor), _json(tag), body, _json(list(calls)))
+
+    def finish(
+        self,
+        jid: str,
+        fence: int,
+        action: str,
+        *,
+        reason: str,
+        delay_ms: int = 0,
+        max_attempts: int,
+        calls: Sequence[Any] = (),
+    ) -> Op[Answer]:
+        """Ends an attempt: `retry` (back to ready after a delay), `dead`, `skip`, or `release` (drain, no attempt spent)."""
+        return self._op("finish", jid, fence, action, delay_ms, reason, max_attempts, _json(list(calls)))
+
+    def cancel(self, jid: str, reason: str) -> Op[Answer]:
+        """Closes a live job: `cancelled` or `skip`."""
+        return self._op("cancel", jid, reason)
+
+    def adopt(
+        self, cid: str, *, version: int, length: int, record: CheckpointTag, body: bytes, forced: bool = False
+    ) -> Op[Answer]:
+        """Compare-and-set on (version, length, candidate) (rule 10): `adopted`, `already`, `length_moved`, `refused`, `deferred`."""
+        return self._op("adopt", version, length, cid, _json(record), body, int(forced))
+
+    def revert(self, n: int, *, req: str) -> Op[Answer]:
+        """Back one checkpoint; `n` must be the newest (rule 15): `reverted` or `not_newest` {newest}."""
+        return self._op("revert", n, req)
+
+    def close(self, cid: str, reason: str) -> Op[Answer]:
+        """Discards an open candidate for good: `closed` or `not_open` {reason}."""
+        return self._op("close", cid, reason)
+
+    def delete(self) -> Op[Answer]:
+        """Removes every key of the session and leaves a tombstone: `deleted`, `not_found`, `gone`."""
+        return self._op("delete")
+
+    def handled(self, version: int, length: int, decision: bytes | None = None) -> Op[Answer]:
+        """Clears the unhandled mark if (version, length) is still the session's; keeps the decision (last 100)."""
+        return self._op("handled", version, length, decision or b"")
+
+    def due(self, jid: str, *, resend_ms: int, max_attempts: int) -> Op[Answer]:
+        """What the sweeper must do with an open job: `send` {job}, `later`, `dead`, `gone`."""
+        return self._op("due", jid, resend_ms, max_attempts)
+
+    def fork_open(self, spec: Create, source: str) -> Op[Answer]:
+        """An invisible session to copy into: `opened`, `exists` (published already), `gone`."""
+        return self._op("fork_open", _json(spec), source)
+
+    def fork_copy(self, at: int, entries: Sequence[NewEntry], limits: Limits | None = None) -> Op[Answer]:
+        """Writes entries `[at, at+n)` of an invisible session: `ok` or `published`/`gap`."""
+        return self._op("fork_copy", at, _json(limits or Limits()), len(entries), *_packed(entries))
+
+    def fork_publish(
+        self, length: int, checkpoints: Sequence[tuple[CheckpointTag, CandidateTag, bytes, bytes]]
+    ) -> Op[Answer]:
+        """Makes the copy visible with its chain (tag, candidate, frozen context, candidate body), oldest first."""
+        packed: list[Argument] = []
+        for tag, candidate, frozen, body in checkpoints:
+            packed += (_json(tag), _json(candidate), frozen, body)
+        return self._op("fork_publish", length, len(checkpoints), *packed)

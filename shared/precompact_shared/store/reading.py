@@ -1,0 +1,113 @@
+"""Reads as plain commands: inside Lua a large read costs several times as much and blocks the shard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from precompact_shared.store import codec
+from precompact_shared.store.keys import SessionKeys
+from precompact_shared.store.op import Op
+from precompact_shared.store.types import CandidateTag, CheckpointTag, JobTag
+
+
+class EntryMeta(msgspec.Struct, frozen=True, array_like=True):
+    """What the store knows of an entry without its body; packed by Lua in this order."""
+
+    digest: str
+    chain: str
+    """Chain digest of `[0, seq + 1)`."""
+    cum: int
+    """Tokens of `[0, seq + 1)`."""
+    flags: int
+    role: str
+    links: str = ""
+    open: str = ""
+
+    @property
+    def pinned(self) -> bool:
+        """Never covered; travels in the insert."""
+        return bool(self.flags & 1)
+
+    @property
+    def redacted(self) -> bool:
+        """Its body was removed for good."""
+        return bool(self.flags & 2)
+
+
+_meta = msgspec.msgpack.Decoder(EntryMeta).decode
+_candidate = msgspec.json.Decoder(CandidateTag).decode
+_checkpoint = msgspec.json.Decoder(CheckpointTag).decode
+_job = msgspec.json.Decoder(JobTag).decode
+
+
+def bodies(keys: SessionKeys, seqs: Sequence[int]) -> Op[list[bytes | None]]:
+    """The bytes of entries as sent, None where there is none. O(len(seqs)); `seqs` must not be empty."""
+
+    def decode(raw: list[bytes | None]) -> list[bytes | None]:
+        return [None if body is None else codec.decode(body) for body in raw]
+
+    return Op(None, (), ("HMGET", keys.key("b"), *seqs), decode)
+
+
+def metas(keys: SessionKeys, seqs: Sequence[int]) -> Op[list[EntryMeta | None]]:
+    """Digests, running token sums and links of entries; `seqs` must not be empty."""
+
+    def decode(raw: list[bytes | None]) -> list[EntryMeta | None]:
+        return [None if meta is None else _meta(meta) for meta in raw]
+
+    return Op(None, (), ("HMGET", keys.key("m"), *seqs), decode)
+
+
+def candidate_body(keys: SessionKeys, cid: str) -> Op[bytes | None]:
+    """The body a worker stored with a candidate; None when it is gone."""
+    return Op(None, (), ("HGET", keys.key("x"), cid), lambda raw: None if raw is None else codec.decode(raw))
+
+
+def frozen_context(keys: SessionKeys, cid: str) -> Op[bytes | None]:
+    """The frozen context of a checkpoint, byte for byte as adopted."""
+    return Op(
+        None, (), ("HGET", keys.key("x"), f"cp:{cid}"), lambda raw: None if raw is None else codec.decode(raw)
+    )
+
+
+def checkpoints(keys: SessionKeys) -> Op[list[CheckpointTag]]:
+    """The chain of checkpoints, oldest first."""
+    return Op(
+        "chain", keys.all, ("", keys.tenant, keys.session), lambda raw: [_checkpoint(tag) for tag in raw]
+    )
+
+
+def candidates(keys: SessionKeys) -> Op[list[CandidateTag]]:
+    """Candidates, open and lately closed, oldest first."""
+
+    def decode(raw: Any) -> list[CandidateTag]:
+        fields = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
+        tags = [_candidate(tag) for cid, tag in fields if not cid.startswith(b"cp:")]
+        return sorted(tags, key=lambda tag: (tag.created_ms, tag.cid))
+
+    return Op(None, (), ("HGETALL", keys.key("c")), decode)
+
+
+def jobs(keys: SessionKeys) -> Op[list[JobTag]]:
+    """Ledger records of the session, oldest first."""
+    return Op(
+        None,
+        (),
+        ("HVALS", keys.key("j")),
+        lambda raw: sorted((_job(tag) for tag in raw), key=lambda tag: (tag.created_ms, tag.jid)),
+    )
+
+
+def job(keys: SessionKeys, jid: str) -> Op[JobTag | None]:
+    """One ledger record."""
+    return Op(None, (), ("HGET", keys.key("j"), jid), lambda raw: None if raw is None else _job(raw))
+
+
+def decisions(keys: SessionKeys) -> Op[list[Any]]:
+    """The last decisions, adoptions and refusals with their facts, newest first."""
+    return Op(
+        None, (), ("LRANGE", keys.key("d"), 0, -1), lambda raw: [msgspec.json.decode(item) for item in raw]
+    )
