@@ -78,7 +78,7 @@ class Context:
     name the history it was made from. `elapsed_s` is how long the call took, retries included.
     """
 
-    messages: list[Message]
+    messages: list[Any]  # plain JSON; Any, so that every SDK's parameter types take it
     status: Status
     version: int
     length: int

@@ -15,7 +15,8 @@ def apply_context(
     """`insert` in place of `[0, keep_from)`, the rest of `messages` behind it with `edits` applied.
 
     `edits` are in history coordinates and have three forms: `{seq, part, value}`, `{seq, value}` and
-    `{seq, after}`; a null value leaves the part or the message out. No argument is changed.
+    `{seq, after}`; a null value leaves the part or the message out, and an edit of the whole message beats those
+    of its parts. No argument is changed.
     """
     by_seq: dict[int, list[Edit]] = {}
     for edit in edits:
@@ -27,24 +28,19 @@ def apply_context(
 
 
 def _edited(message: Message, edits: Sequence[Edit]) -> list[Message]:
-    whole: Message | None = message
-    parts = {edit["part"]: edit["value"] for edit in edits if edit.get("part") is not None}
-    for edit in edits:
-        if "after" not in edit and edit.get("part") is None:
-            whole = edit["value"]
-    if whole is not None and parts:
-        whole = _with_parts(whole, parts)
     after = [extra for edit in edits for extra in edit.get("after", ())]
-    return after if whole is None else [whole, *after]
+    whole = [edit["value"] for edit in edits if "part" not in edit and "after" not in edit]
+    if whole:
+        return after if whole[-1] is None else [whole[-1], *after]
+    parts = {edit["part"]: edit["value"] for edit in edits if "part" in edit}
+    return [_with_parts(message, parts) if parts else message, *after]
 
 
-def _with_parts(message: Message, parts: Mapping[int, Any]) -> Message:
-    name = "content" if "content" in message else "output"
-    content = message.get(name)
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    edited = (parts.get(index, part) for index, part in enumerate(content or ()))
-    return message | {name: [part for part in edited if part is not None]}
+def _with_parts(message: Message, changed: Mapping[int, Any]) -> Message:
+    content = message["content"]
+    before = content if isinstance(content, list) else [content]
+    values = (changed.get(index, part) for index, part in enumerate(before))
+    return {**message, "content": [value for value in values if value is not None]}
 
 
 def fresh(value: Any) -> Any:
