@@ -52,9 +52,11 @@ def spawn(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     output: int | IO[bytes] = subprocess.DEVNULL,
+    keep_open: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Starts `argv` in its own process group, tethered to this process. `env` is added to our environment.
 
+    `keep_open` are file descriptors that the child holds for as long as it lives.
     On Linux a child is told to end when the *thread* that started it ends: start from one that lives on.
     """
     tethered = [sys.executable, "-I", "-S", str(TETHER), str(os.getpid()), *argv]
@@ -66,6 +68,7 @@ def spawn(
         stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        pass_fds=keep_open,
     )
 
 
@@ -109,6 +112,7 @@ class Child:
     def __init__(self, program: Program, log: Path | TextSink) -> None:
         self.program = program
         self.starts = 0
+        self._group_ended = False
         self._log = log
         self._backoff_s = BACKOFF_FIRST_S
         self._started_s = 0.0
@@ -128,25 +132,33 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
-        return self.process.poll()
+        """None while it runs. Whoever sees the end first ends what it left running, while its id is still its own."""
+        code = self.process.poll()
+        if code is not None and not self._group_ended:
+            self._end_rest()
+        return code
 
     def kill(self) -> None:
         """SIGKILL to it and all it started, as a crash would; waits until it is gone."""
-        signal_group(self.process, signal.SIGKILL)
-        self.process.wait()
-        self._end_reader()
+        if self.exit_code is None:
+            self._end_rest()
+            self.process.wait()
 
-    def stop(self) -> int:
-        """SIGTERM, then SIGKILL after the program's grace; returns the exit code."""
-        code = end_group(self.process, grace_s=self.program.grace_s)
-        self._end_reader()
-        return code
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL after the program's grace."""
+        if self.exit_code is None:
+            end_group(self.process, grace_s=self.program.grace_s)
+            self._end_rest()
 
     def restart(self) -> None:
         """Starts it anew, after ending it if need be."""
         self.stop()
         self.process = self._start()
+
+    def drain_log(self) -> None:
+        """Waits until the sink has got the last lines of a child that ended."""
+        if self._reader is not None:
+            self._reader.join(timeout=1.0)
 
     def revive(self, now_s: float) -> bool:
         """Restarts a program that ended by itself, once its pause is over. True when it did."""
@@ -178,6 +190,7 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self.starts += 1
+        self._group_ended = False
         self._due_s = None
         self._started_s = monotonic_s()
         program = self.program
@@ -195,10 +208,9 @@ class Child:
         self._reader.start()
         return process
 
-    def _end_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.join(timeout=1.0)
-            self._reader = None
+    def _end_rest(self) -> None:
+        signal_group(self.process, signal.SIGKILL)
+        self._group_ended = True
 
 
 class Supervisor:
@@ -246,6 +258,7 @@ class Supervisor:
                 sleep_s(POLL_S)
             for child in self.children:
                 child.kill()
+                child.drain_log()
         self.children.clear()
 
     @staticmethod

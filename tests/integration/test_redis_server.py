@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -92,6 +93,29 @@ def test_a_taken_port_is_a_clash_and_another_is_tried(
             EmbeddedRedis(tmp_path / "fixed", appendonly=False, port=port),
         ):
             pass
+
+
+def test_a_folder_has_one_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two servers on one append-only file would ruin it; after the first has ended the second may start."""
+    monkeypatch.setattr(redis_server, "LOCK_DEADLINE_S", 0.1)
+    second = EmbeddedRedis(tmp_path, appendonly=True)
+    with EmbeddedRedis(tmp_path, appendonly=True), pytest.raises(Configuration, match="PRECOMPACT_DATA_DIR"):
+        second.start()
+    with second:
+        assert second.is_running
+
+
+def test_a_server_that_ended_by_itself_is_revived(tmp_path: Path) -> None:
+    """`up` asks now and then; a running one is left alone."""
+    with EmbeddedRedis(tmp_path, appendonly=True) as server:
+        assert not server.revive()
+        with Redis.from_url(server.url) as client:
+            (pid,) = [client.info("server")["process_id"]]
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not server.is_running, 5, "the end of the server")
+        assert server.revive()
+        with Redis.from_url(server.url) as client:
+            assert client.ping()
 
 
 def test_the_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
