@@ -1,0 +1,221 @@
+"""What a tenant wants: thresholds, preset, providers, time limits. Frozen, versioned, plain JSON outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from precompact_shared.engine.limits import LimitOverrides, limits
+from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
+from precompact_shared.errors import Configuration
+from precompact_shared.models import ModelWindow, resolve_window
+from precompact_shared.settings import Settings
+
+MAX_PROVIDERS = 8
+
+
+class ProviderName(StrEnum):
+    """Providers there are."""
+
+    EXTRACTIVE = "extractive"
+    """Facts gathered by code; no network."""
+    SCRIPTED = "scripted"
+    """The extractive text after a delay, or a fault; for tests and the demo."""
+
+
+class Fault(StrEnum):
+    """How the scripted provider fails on purpose."""
+
+    ERROR = "error"
+    """Fails for a reason that passes."""
+    REFUSED = "refused"
+    """Fails for good."""
+    EMPTY = "empty"
+    CUT_OFF = "cut_off"
+    TOOL_CALL = "tool_call"
+    HANG = "hang"
+    """Never answers."""
+    NOT_SMALLER = "not_smaller"
+
+
+class Frozen(BaseModel):
+    """Base of the policy's values: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class ProviderSpec(Frozen):
+    """One provider of a chain."""
+
+    name: ProviderName
+    delay_s: float = Field(0, ge=0, le=3600, description="scripted: seconds until it answers.")
+    fault: Fault | None = Field(None, description="scripted: how it fails.")
+    fault_times: int = Field(
+        0, ge=0, description="scripted: only the first so many attempts fail; 0 = every one."
+    )
+
+
+class WindowSpec(Frozen):
+    """The window of a model, in tokens."""
+
+    window: int = Field(ge=1_024, le=100_000_000)
+    max_output: int = Field(ge=1)
+
+    @model_validator(mode="after")
+    def _leave_room(self) -> Self:
+        if self.max_output >= self.window:
+            raise ValueError("max_output has to be smaller than window")
+        return self
+
+
+class Policy(Frozen):
+    """A tenant's policy. Every field has the value that suits somebody who has set nothing."""
+
+    version: int = Field(1, ge=1, description="Counts up with every change.")
+    preset: str = Field(DEFAULT_PRESET, description="Name of a shipped preset.")
+    providers: tuple[ProviderSpec, ...] = Field(
+        (), max_length=MAX_PROVIDERS, description="Chain, first tried first; empty = the deployment's chain."
+    )
+    fallback: bool = Field(default=True, description="Whether every chain ends with `extractive`.")
+    limit_share: float | None = Field(None, gt=0.05, le=1, description="Soft limit, share of `hard`.")
+    start_low: float | None = Field(None, gt=0, le=1, description="Earliest start, share of the limit.")
+    start_high: float | None = Field(None, gt=0, le=1, description="Latest start, share of the limit.")
+    min_tokens: int | None = Field(None, ge=0, description="No background work below this size.")
+    keep_tokens: int | None = Field(None, ge=256, description="Newest tokens that stay word for word.")
+    background: bool = Field(default=True, description="False: no job before the limit.")
+    paused: bool = Field(default=False, description="True: nothing new below `hard`.")
+    p95_job_s: float = Field(30, gt=0, le=3600, description="Seconds 95 of 100 jobs need at most.")
+    summary_max_tokens: int | None = Field(None, ge=256, description="None = as the preset says.")
+    job_deadline_s: float | None = Field(
+        None, gt=0, le=3600, description="Seconds one attempt may take; None = the deployment's."
+    )
+    attempts: int | None = Field(
+        None, ge=1, le=20, description="Attempts before a job is dead; None likewise."
+    )
+    windows: dict[str, WindowSpec] = Field(
+        default_factory=dict, max_length=200, description="Prefix of a model's name -> its window."
+    )
+
+    @model_validator(mode="after")
+    def _know_the_preset(self) -> Self:
+        if self.preset not in preset_names():
+            raise ValueError(f"there is no such preset; use one of: {', '.join(preset_names())}")
+        if self.start_low is not None and self.start_high is not None and self.start_low > self.start_high:
+            raise ValueError("start_low must not exceed start_high")
+        return self
+
+    @property
+    def overrides(self) -> LimitOverrides:
+        """The thresholds this policy wants otherwise than its preset."""
+        return LimitOverrides(
+            limit_share=self.limit_share,
+            start_low=self.start_low,
+            start_high=self.start_high,
+            min_tokens=self.min_tokens,
+            keep_tokens=self.keep_tokens,
+        )
+
+    @property
+    def rules(self) -> Preset:
+        """The preset, parsed."""
+        return load_preset(self.preset)
+
+    @property
+    def summary_budget(self) -> int:
+        """Most tokens a summary may have."""
+        return self.summary_max_tokens or self.rules.summary.max_tokens
+
+    def window_of(self, model: str | None, window: int | None, max_output: int | None) -> ModelWindow | None:
+        """The window to reckon with; None = unknown, to be refused as `window_unknown`."""
+        table = {name: ModelWindow(spec.window, spec.max_output) for name, spec in self.windows.items()}
+        return resolve_window(model, window, max_output, table)
+
+    def limits_of(
+        self, model: str | None, window: int | None, max_output: int | None, observed_limit: int | None = None
+    ) -> Limits | None:
+        """The limits of a session; None when its window is unknown or leaves no room."""
+        found = self.window_of(model, window, max_output)
+        if found is None:
+            return None
+        try:
+            return limits(
+                self.rules,
+                window=found.window,
+                max_output=found.max_output,
+                overrides=self.overrides,
+                observed_limit=observed_limit,
+            )
+        except Configuration:
+            return None
+
+
+def parse_policy(raw: bytes | str) -> Policy:
+    """A policy from JSON. Raises `Configuration` naming the fields that are wrong, without their values."""
+    try:
+        return Policy.model_validate_json(raw)
+    except ValidationError as error:
+        told = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            for problem in error.errors(include_input=False, include_url=False)
+        )
+        raise Configuration(f"Correct the policy: {told}.") from None
+
+
+def chain_of(policy: Policy, settings: Settings) -> tuple[ProviderSpec, ...]:
+    """The providers to try, in order: the policy's, else the deployment's; `extractive` last unless unwanted."""
+    chain = policy.providers or tuple(_deployed(name, settings) for name in settings.provider_chain)
+    if policy.fallback and all(spec.name is not ProviderName.EXTRACTIVE for spec in chain):
+        return (*chain, ProviderSpec(name=ProviderName.EXTRACTIVE))
+    return chain
+
+
+def _deployed(name: str, settings: Settings) -> ProviderSpec:
+    try:
+        known = ProviderName(name)
+    except ValueError:
+        raise Configuration(
+            f"PRECOMPACT_PROVIDER_CHAIN names an unknown provider; use: {', '.join(ProviderName)}."
+        ) from None
+    delay_s = settings.scripted_delay_s if known is ProviderName.SCRIPTED else 0
+    return ProviderSpec(name=known, delay_s=delay_s)
+
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[P]):
+    value: P
+    until_s: float
+
+
+class PolicyCache:
+    """Policies by tenant, a few seconds old at most. `load` is asked on a miss; `now_s` is a monotonic clock."""
+
+    def __init__(
+        self,
+        load: Callable[[str], Policy],
+        now_s: Callable[[], float],
+        *,
+        ttl_s: float = 3.0,
+        most: int = 10_000,
+    ) -> None:
+        self._load = load
+        self._now_s = now_s
+        self._ttl_s = ttl_s
+        self._most = most
+        self._kept: dict[str, _Kept[Policy]] = {}
+
+    def get(self, tenant: str) -> Policy:
+        """The tenant's policy. Raises what `load` raises."""
+        now_s = self._now_s()
+        kept = self._kept.get(tenant)
+        if kept is None or kept.until_s < now_s:
+            if len(self._kept) >= self._most:
+                self._kept.clear()
+            kept = self._kept[tenant] = _Kept(self._load(tenant), now_s + self._ttl_s)
+        return kept.value
