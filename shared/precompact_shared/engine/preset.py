@@ -100,8 +100,6 @@ class SummaryRule:
     """What."""
 
     max_tokens: int
-    requests_carried: int
-    """Characters of user text that are kept from one generation to the next."""
     sections: tuple[Section, ...]
 
 
@@ -213,7 +211,8 @@ def load_preset(name: str) -> Preset:
     """The shipped preset of that name; parsed once. Raises `Configuration` with the names there are."""
     if name not in preset_names():
         raise Configuration(
-            f"There is no preset of that name; use one of: {', '.join(preset_names())}.", known=len(preset_names())
+            f"There is no preset of that name; use one of: {', '.join(preset_names())}.",
+            known=len(preset_names()),
         )
     source = files("precompact_shared").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
     return parse_preset(source)

@@ -1,0 +1,26 @@
+"""What: a summary made by code alone, carried forward from one generation to the next, and the check of any summary.
+
+`extract` reads facts off the covered entries, `render` writes them into a preset's sections. Nothing is invented and
+nothing is ordered: every line is a quotation or a list of what was done, with the address where `recall` finds it.
+"""
+
+from __future__ import annotations
+
+from precompact_shared.engine.summary.carried import Carried
+from precompact_shared.engine.summary.check import Accepted, Rejected, RejectReason, check_summary
+from precompact_shared.engine.summary.coverage import Coverage, coverage
+from precompact_shared.engine.summary.extract import extract
+from precompact_shared.engine.summary.render import Summary, render
+
+__all__ = [
+    "Accepted",
+    "Carried",
+    "Coverage",
+    "RejectReason",
+    "Rejected",
+    "Summary",
+    "check_summary",
+    "coverage",
+    "extract",
+    "render",
+]
