@@ -141,3 +141,14 @@ def test_written_messages_are_read_back() -> None:
     answer = synthetic_result(WIRE, Call("toolu_1", "function", "Bash", "{}"))
     assert facts(WIRE, answer).results == (Result("toolu_1", "function", 0, is_error=True),)
     assert plain_text(WIRE, answer) == NO_RESULT
+
+
+def test_deep_nesting_is_read_to_a_point() -> None:
+    """A message made to overflow the stack does not."""
+    deep: Any = "bottom"
+    for _ in range(5_000):
+        deep = [{"type": "tool_result", "tool_use_id": "t", "content": deep}]
+    assert plain_text(WIRE, {"role": "user", "content": deep}) == ""
+    assert facts(WIRE, {"role": "user", "content": deep}).role is Role.TOOL
+    while isinstance(deep, list):  # freed step by step: at once would need the depth on the stack
+        deep = deep.pop()["content"]

@@ -19,26 +19,38 @@ def media_label(part: dict[str, Any]) -> str | None:
     return "[audio]" if kind in AUDIO else None
 
 
+_SPEAKING = ("text", "refusal", "content", "output", "stdout", "title")
+_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning_text"})
+_DEEPEST = 8
+"""Levels of lists and parts that are read; a result with parts has four."""
+
+
 def readable(content: Any) -> str:
     """The text of content as a transcript shows it: text parts joined by newlines, media as labels.
 
     Takes a string, a list of parts, one part, or anything else (which reads as nothing). Thinking, signatures
     and encrypted text read as nothing.
     """
+    return _read(content, _DEEPEST)
+
+
+def _read(content: Any, levels: int) -> str:
     if isinstance(content, str):
         return content
+    if levels == 0:
+        return ""
     if isinstance(content, list):
-        return "\n".join(text for text in map(readable, content) if text)
-    return _readable_part(content) if isinstance(content, dict) else ""
+        return "\n".join(text for text in (_read(part, levels - 1) for part in content) if text)
+    return _read_part(content, levels - 1) if isinstance(content, dict) else ""
 
 
-def _readable_part(part: dict[str, Any]) -> str:
+def _read_part(part: dict[str, Any], levels: int) -> str:
     label = media_label(part)
-    if label is not None:
-        return label
-    for key in ("text", "refusal", "content", "output", "stdout", "title"):
-        if key in part and part.get("type") not in {"thinking", "redacted_thinking", "reasoning_text"}:
-            return readable(part[key])
+    if label is not None or part.get("type") in _THINKING:
+        return label or ""
+    for key in _SPEAKING:
+        if key in part:
+            return _read(part[key], levels)
     return ""
 
 
