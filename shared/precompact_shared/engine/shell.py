@@ -16,7 +16,6 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n.*?^\s*\1\s*$", re.DOTAL
 _STEP = re.compile(r"&&|\|\||[;|\n]")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|(\S+)")
 _REDIRECT = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([^\s;&|<>()\"'$]+)")
-_SED_RANGE = re.compile(r"^[\d,$;]+[a-z]$")
 
 _READERS = frozenset({"cat", "head", "tail", "nl", "bat", "less", "sed"})
 _WRITERS = frozenset({"touch", "rm", "tee"})
@@ -42,19 +41,18 @@ def _steps(command: str) -> Iterator[tuple[str, bool]]:
     for step in _STEP.split(command):
         yield from ((path, True) for path in _REDIRECT.findall(step) if _is_path(path))
         words = ["".join(groups) for groups in _WORD.findall(_REDIRECT.sub("", step))]
-        if not words:
-            continue
-        writes = words[0] in _WRITERS or (words[0] == "sed" and any(word.startswith("-i") for word in words))
-        if writes or words[0] in _READERS:
-            yield from ((word, writes) for word in words[1:] if _is_path(word))
+        program, arguments = (words[0], words[1:]) if words else ("", [])
+        writes = program in _WRITERS or (
+            program == "sed" and any(word.startswith("-i") for word in arguments)
+        )
+        if writes or program in _READERS:
+            named = [word for word in arguments if word and not word.startswith("-")]
+            # The first word sed is given is its script.
+            yield from ((word, writes) for word in named[program == "sed" :] if _is_path(word))
 
 
 def _is_path(word: str) -> bool:
-    """A word that names one file: no flag, number, pattern, expansion or device."""
-    if (
-        word.startswith(("-", "/dev/", "+"))
-        or _SED_RANGE.match(word)
-        or any(mark in word for mark in "*?$`{}()<>|=\\")
-    ):
+    """A word that names one file: no pattern, expansion or device."""
+    if word.startswith(("/dev/", "+")) or any(mark in word for mark in "*?$`{}()<>|=\\"):
         return False
     return "/" in word or re.search(r"\.[A-Za-z][A-Za-z0-9]{0,9}$", word) is not None
