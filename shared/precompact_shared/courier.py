@@ -14,7 +14,7 @@ from typing import Any
 
 from celery import Celery
 from kombu import Queue
-from kombu.exceptions import BatchPublishError
+from kombu.exceptions import KombuError
 
 from precompact_shared.errors import Unavailable
 
@@ -165,4 +165,4 @@ class Courier:
 
     def _connection_errors(self) -> tuple[type[BaseException], ...]:
         known = self._app.connection_for_write()
-        return (OSError, BatchPublishError, *known.connection_errors, *known.channel_errors)
+        return (OSError, KombuError, *known.connection_errors, *known.channel_errors)
