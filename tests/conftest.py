@@ -9,8 +9,9 @@ import pytest
 
 from tests.support import recordings as recorded
 from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
+from tests.support.stack import stack
 
-__all__ = ["broker_url", "embedded_redis", "redis_client", "redis_url", "tenant"]
+__all__ = ["broker_url", "embedded_redis", "redis_client", "redis_url", "stack", "tenant"]
 
 
 def pytest_configure() -> None:
