@@ -13,8 +13,10 @@ _EDGE = 500
 """Exit codes stand at the edges of an output; in the middle the words are somebody's text."""
 
 _EXIT = re.compile(
-    r"(?:\bexit(?:ed)?(?: with)?(?: code| status)?|\"exit_code\")\s*[:=]?\s*([1-9]\d{0,2})\b", re.IGNORECASE
+    r"^[^\n]{0,60}?\bexit(?:ed)?(?: with)?(?: code| status)?\s*[:=]?\s*([1-9]\d{0,2})\b\W*$|\"exit_code\":\s*([1-9]\d{0,2})\b",
+    re.IGNORECASE | re.MULTILINE,
 )
+"""A line that ends with it, or the field of a JSON result."""
 _FRAME = re.compile(
     r"^(?:Output:|Chunk ID:.*|Command:.*|Wall time:?.*|Original token count:.*|\(no output\)|Script (?:completed|failed)"
     r"|.*\bexit(?:ed)?(?: with)?(?: code| status)?\s*[:=]?\s*\d{1,3}\b\W*)$",
@@ -44,8 +46,8 @@ def error_of(tool: Tool, command: str | None, result: Result, text: str) -> str:
 
 
 def _exit_code(text: str) -> str:
-    found = _EXIT.search(text, 0, _EDGE) or _EXIT.search(text[-_EDGE:])
-    return found.group(1) if found else ""
+    found = _EXIT.search(text[:_EDGE]) or _EXIT.search(text[-_EDGE:])
+    return (found.group(1) or found.group(2)) if found else ""
 
 
 def _telling_line(text: str) -> str:

@@ -47,12 +47,11 @@ def _quotation(speaker: str, statement: Statement) -> Item:
 
 
 def _requests(carried: Carried) -> Iterator[Item]:
+    """The newest, then the very first, which says what all this is for, then the others back in time."""
     newest_first = [Statement(one.seq, one.text) for one in reversed(carried.requests)]
-    listed = {one.seq for one in newest_first}
-    yield from (_quotation("user", one) for one in newest_first[:1])
-    if carried.first_request is not None and carried.first_request.seq not in listed:
-        yield _quotation("user", carried.first_request)
-    yield from (_quotation("user", one) for one in newest_first[1:])
+    first = carried.first_request
+    ordered = [*newest_first[:1], *([first] if first else []), *newest_first[1:]]
+    yield from (_quotation("user", one) for one in dict.fromkeys(ordered))
 
 
 def _constraints(carried: Carried) -> Iterator[Item]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from precompact_shared.engine.preset import Preset, Section
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.items import Item, items_of
-from precompact_shared.engine.summary.shorten import one_line, shorten_middle
+from precompact_shared.engine.summary.shorten import shorten_middle
 from precompact_shared.engine.tokens import count_text
 
+_FOCUS_WORD = re.compile(r"\w[\w./-]*\w\w|[^\W\x00-\x7f]+")
 _NOTHING = "(nothing recorded)"
 _LEAST_WORTH_SHORTENING = 60
 """Tokens below which a shortened quotation says nothing."""
@@ -122,7 +124,7 @@ class _Draft:
 
 
 def _in_focus(items: list[Item], focus: str | None) -> Iterable[Item]:
-    words = {word for word in one_line(focus or "", 1_000).casefold().split() if len(word) > 2}
+    words = set(_FOCUS_WORD.findall((focus or "")[:1_000].casefold()))
     if not words:
         return items
     return sorted(items, key=lambda item: not any(word in item.text.casefold() for word in words))

@@ -6,6 +6,7 @@ import regex  # type: ignore[import-untyped]
 
 _CLUSTER = regex.compile(r"\X")
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
+_PLAIN = regex.compile(r"[\p{L}\p{N}\p{P}\p{Z}--\u1100-\u11ff]{2}", regex.VERSION1)
 _LONGEST_CLUSTER = 64
 _HEAD_SHARE = 0.6
 _MARK_CHARACTERS = 40
@@ -57,8 +58,8 @@ def _border(text: str, position: int, *, up: bool) -> int:
 
 
 def _calm_place(text: str, position: int) -> int:
-    """A place at or shortly before `position` where a cluster surely begins: behind plain ASCII, or the start."""
-    for place in range(position, max(0, position - 10 * _LONGEST_CLUSTER), -1):
-        if text[place - 1].isascii() and text[place].isascii() and text[place - 1 : place + 1] != "\r\n":
+    """The nearest place before `position` where a cluster surely begins: between two plain letters, or the start."""
+    for place in range(min(position, len(text) - 1), 0, -1):
+        if _PLAIN.match(text, place - 1) is not None:
             return place
-    return 0 if position < 10 * _LONGEST_CLUSTER else position
+    return 0
