@@ -1,0 +1,17 @@
+"""What the scheduler counts, for Prometheus. Few labels: kinds, actions and outcomes, never ids."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, start_http_server
+
+EVENTS = Counter("precompact_scheduler_events", "Events read from the shards' streams.", ["type"])
+DECISIONS = Counter("precompact_scheduler_decisions", "Decisions by what they were.", ["action", "row"])
+CLAIMS = Counter("precompact_scheduler_claims", "Answers to claims.", ["outcome"])
+SENT = Counter("precompact_scheduler_sent", "Messages handed to Celery.", ["queue"])
+FAILURES = Counter("precompact_scheduler_failures", "Rounds that failed, by what did not answer.", ["what"])
+SWEPT = Counter("precompact_scheduler_swept", "What the sweeper found.", ["what"])
+
+
+def serve(port: int) -> None:
+    """Serves `/metrics` on all addresses in a thread of its own."""
+    start_http_server(port)

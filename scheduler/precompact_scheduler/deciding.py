@@ -1,0 +1,132 @@
+"""A batch of events: decide, claim, and say what to send. The only place where decisions meet the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from precompact_scheduler import counters
+from precompact_scheduler.claims import claim_of, record_of
+from precompact_scheduler.facts import LimitsCache, Statement, facts_of, statement_of_event, statement_of_view
+from precompact_scheduler.memory import Memory
+from precompact_shared.courier import Lane, Message, lane_of
+from precompact_shared.engine.trigger import Action, Decision, SizeFacts, decide
+from precompact_shared.events import Event, EventType
+from precompact_shared.policy import Policy
+from precompact_shared.store.connection import Layout
+from precompact_shared.store.executor import SyncStore
+from precompact_shared.store.op import Op
+from precompact_shared.store.ops import SessionOps
+from precompact_shared.store.types import Answer, JobState, SessionView
+
+ENDED_EMPTY = frozenset({JobState.DONE, JobState.DEAD})
+DECIDE_AGAIN = frozenset({"base_gone"})
+"""Ends of a job after which another kind of job may be wanted at once."""
+WAITING = frozenset({JobState.READY, JobState.QUEUED})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One session, what was decided about it, and on which facts."""
+
+    statement: Statement
+    facts: SizeFacts
+    decision: Decision
+
+
+class Decider:
+    """Decides about sessions and writes what follows. `deadline_ms`: how long waiters may wait for a job."""
+
+    def __init__(
+        self, store: SyncStore, layout: Layout, policy_of: Callable[[str], Policy], *, deadline_ms: int
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._policy_of = policy_of
+        self._deadline_ms = deadline_ms
+        self._limits = LimitsCache()
+        self._memory = Memory()
+
+    def take(self, events: Sequence[Event]) -> list[Message]:
+        """What to send after these events. Of a session's sizes only the newest counts: each is a full statement."""
+        sizes: dict[tuple[str, str], Event] = {}
+        messages: list[Message] = []
+        ended: list[Event] = []
+        for event in events:
+            if event.t == EventType.SIZE:
+                sizes[event.tenant, event.session] = event
+            elif event.t == EventType.JOB:
+                if event.state == JobState.READY:
+                    messages.append(message_of_event(event))
+                elif event.state in ENDED_EMPTY and event.reason:
+                    ended.append(event)
+        again = self._look_after(ended) if ended else []
+        return messages + self.settle([*map(statement_of_event, sizes.values()), *again])
+
+    def settle(self, statements: Iterable[Statement]) -> list[Message]:
+        """Decides about sessions, claims and records in one pipeline, and tells what to send beyond the events."""
+        cases = [self._decide(statement) for statement in statements]
+        ops: list[Op[Answer]] = []
+        claims: list[tuple[Case, int]] = []
+        for case in cases:
+            session = self._ops(case.statement)
+            if case.decision.action is not Action.NONE:
+                claims.append((case, len(ops)))
+                spec = claim_of(case.statement, case.decision, self._deadline_ms)
+                ops.append(session.claim(case.statement.version, spec))
+            ops.append(session.handled(case.statement.version, case.statement.length, self._record(case)))
+        answers = self._store.run_all(ops)
+        return self._after_claims([(case, answers[at]) for case, at in claims])
+
+    def _decide(self, statement: Statement) -> Case:
+        policy = self._policy_of(statement.tenant)
+        limits = self._limits.get(policy, statement)
+        facts = facts_of(statement, policy, limits, self._memory.last_try(statement))
+        decision = decide(facts)
+        counters.DECISIONS.labels(decision.action, decision.row).inc()
+        return Case(statement, facts, decision)
+
+    def _record(self, case: Case) -> bytes | None:
+        if not self._memory.is_news(case.statement, case.decision):
+            return None
+        return record_of(case.statement, case.facts, case.decision)
+
+    def _after_claims(self, claims: Sequence[tuple[Case, Answer]]) -> list[Message]:
+        """Whoever was refused a refresh decides once more; a hurried job goes to the front."""
+        messages: list[Message] = []
+        again: list[Statement] = []
+        for case, answer in claims:
+            counters.CLAIMS.labels(answer.o).inc()
+            if answer.o == "base_gone" and answer.view:
+                again.append(statement_of_view(answer.view))
+            elif answer.o == "in_flight" and answer.view and case.decision.action is Action.HURRY:
+                messages += self._hurry(answer.view)
+        return messages + (self.settle(again) if again else [])
+
+    def _hurry(self, view: SessionView) -> list[Message]:
+        job = view.job
+        if job is None or job.state not in WAITING or not self._memory.hurry_once(job.jid):
+            return []
+        return [Message(view.tenant, view.session, job.jid, Lane.URGENT, f"h{view.now_ms % 1_000_000}")]
+
+    def _look_after(self, ended: Sequence[Event]) -> list[Statement]:
+        """Jobs that ended without a candidate: remember the size then, and who may try another kind at once."""
+        answers = self._store.run_all([self._ops(event).view() for event in ended])
+        again: list[Statement] = []
+        for event, answer in zip(ended, answers, strict=True):
+            if answer.view is None or answer.view.version != event.version:
+                continue
+            if event.reason in DECIDE_AGAIN:
+                again.append(statement_of_view(answer.view))
+            else:
+                self._memory.note_try(answer.view, event.reason or "")
+        return again
+
+    def _ops(self, of: Statement | Event) -> SessionOps:
+        return SessionOps(self._layout.session(of.tenant, of.session))
+
+
+def message_of_event(event: Event) -> Message:
+    """The message for a job that became ready."""
+    lane = lane_of(event.kind or "", event.urgency)
+    return Message(event.tenant, event.session, event.jid or "", lane, str(event.at_ms % 1_000_000))

@@ -1,0 +1,113 @@
+"""What nobody else has done in time: jobs to send again, events that nobody has decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from precompact_scheduler import counters
+from precompact_scheduler.facts import Statement, statement_of_view
+from precompact_shared.courier import Message, lane_of
+from precompact_shared.policy import Policy
+from precompact_shared.settings import Settings
+from precompact_shared.store.connection import Layout
+from precompact_shared.store.executor import SyncStore
+from precompact_shared.store.keys import split_name
+from precompact_shared.store.ops import SessionOps
+from precompact_shared.store.types import Answer
+
+MOST_AT_ONCE = 200
+"""Members of a shard in one look; more wait for the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a round of the sweeper leaves to do."""
+
+    messages: list[Message]
+    statements: list[Statement]
+    is_full: bool
+    """Some shard had more than one look can take: look again soon."""
+
+
+class Sweeper:
+    """Looks at every shard. Any number may run: each finding is checked again in the store."""
+
+    def __init__(
+        self, store: SyncStore, layout: Layout, policy_of: Callable[[str], Policy], settings: Settings
+    ) -> None:
+        self._store = store
+        self._layout = layout
+        self._policy_of = policy_of
+        self._settings = settings
+
+    def look(self) -> Found:
+        """One look at all shards. Raises `redis.RedisError`."""
+        now_ms = server_time_ms(self._store.client)
+        jobs, sessions, is_full = self._due_members(now_ms)
+        return Found(self._due_jobs(jobs, now_ms), self._unhandled(sessions), is_full)
+
+    def _due_members(self, now_ms: int) -> tuple[list[str], list[str], bool]:
+        lag_ms = int(self._settings.lag_s * 1000)
+        pipe = self._store.client.pipeline(transaction=False)
+        for shard in self._layout.all_shards():
+            pipe.zrangebyscore(shard.open_jobs, "-inf", now_ms, 0, MOST_AT_ONCE)
+            pipe.zrangebyscore(shard.unhandled, "-inf", now_ms - lag_ms, 0, MOST_AT_ONCE)
+        answers = pipe.execute()
+        is_full = any(len(answer) == MOST_AT_ONCE for answer in answers)
+        return _flat(answers[::2]), _flat(answers[1::2]), is_full
+
+    def _due_jobs(self, members: Sequence[str], now_ms: int) -> list[Message]:
+        asked = [_job_member(member) for member in members]
+        resend_ms = int(self._settings.resend_s * 1000)
+        ops = [
+            self._ops(tenant, session).due(jid, resend_ms=resend_ms, max_attempts=self._attempts(tenant))
+            for tenant, session, jid in asked
+        ]
+        messages: list[Message] = []
+        for (tenant, session, _), answer in zip(asked, self._store.run_all(ops), strict=True):
+            counters.SWEPT.labels(f"job_{answer.o}").inc()
+            messages += _message(tenant, session, answer, now_ms)
+        return messages
+
+    def _unhandled(self, members: Sequence[str]) -> list[Statement]:
+        names = [split_name(member) for member in members]
+        answers = self._store.run_all([self._ops(*name).view() for name in names])
+        gone = [
+            self._ops(*name).handled(0, 0) for name, one in zip(names, answers, strict=True) if not one.view
+        ]
+        self._store.run_all(gone)
+        counters.SWEPT.labels("unhandled").inc(len(members))
+        return [statement_of_view(answer.view) for answer in answers if answer.view]
+
+    def _attempts(self, tenant: str) -> int:
+        return self._policy_of(tenant).attempts or self._settings.job_attempts
+
+    def _ops(self, tenant: str, session: str) -> SessionOps:
+        return SessionOps(self._layout.session(tenant, session))
+
+
+def server_time_ms(client: redis.Redis) -> int:
+    """The store's clock, which all scores are written with."""
+    seconds, micros = client.time()
+    return int(seconds) * 1000 + int(micros) // 1000
+
+
+def _message(tenant: str, session: str, answer: Answer, now_ms: int) -> list[Message]:
+    job = answer.job
+    if answer.o != "send" or job is None:
+        return []
+    mark = f"{job.attempt + 1}r{now_ms % 1_000_000}"
+    return [Message(tenant, session, job.jid, lane_of(job.kind, job.urgency), mark)]
+
+
+def _job_member(member: str) -> tuple[str, str, str]:
+    name, _, jid = member.partition("\n")
+    return (*split_name(name), jid)
+
+
+def _flat(answers: Iterable[Iterable[Any]]) -> list[str]:
+    return [member.decode() for answer in answers for member in answer]
