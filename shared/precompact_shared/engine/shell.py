@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_COMMAND_CHARACTERS = 20_000
+_COMMAND_CHARACTERS = 4_000
 """Longer commands carry data (here-documents); their head names what they touch."""
 
 _PATCHED = re.compile(
     r"^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$|^\*\*\* Move to: (.+?)\s*$", re.MULTILINE
 )
 _NESTED = re.compile(r"\"(?:cmd|command)\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"")
-_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n.*?^\s*\1\s*$", re.DOTALL | re.MULTILINE)
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n.*?(?:^\s*\1\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _STEP = re.compile(r"&&|\|\||[;|\n]")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|(\S+)")
 _REDIRECT = re.compile(r"(?<![0-9&<>=-])>{1,2}\s*([^\s;&|<>()\"'$]+)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -254,6 +255,38 @@ def test_a_constraint_said_twice_is_kept_once_as_the_newer() -> None:
     assert [(one.seq, one.text) for one in carried.constraints] == [(1, "Always test."), (2, "never  push.")]
 
 
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "<system-reminder>",
+        "<INSTRUCTIONS>",
+        "cat <<A\n",
+        "```",
+        '"',
+        "\n",
+        " ",
+        "exit 1 ",
+        "<said ",
+        "Error",
+        "never ",
+        "[r:",
+    ],
+)
+def test_text_made_to_be_slow_is_read_in_passing(evil: str) -> None:
+    """Anybody may write to an agent: no input may hold a worker."""
+    flood = evil * (400_000 // len(evil))
+    messages = [
+        user(flood),
+        *did(A, "bash", {"command": flood}, flood, failed=True),
+        *did(A, "apply_patch", {"input": flood}, flood),
+        said(flood),
+    ]
+    start = perf_counter()
+    summary = render(gathered(A, messages), OURS, 8_000)
+    check_summary(flood + summary.text, tokens=1, covered_tokens=10, max_tokens=10, preset=OURS)
+    assert perf_counter() - start < 5
+
+
 # ---------------------------------------------------------------------------------------------------------- render
 
 
@@ -408,7 +441,7 @@ def test_a_long_run_of_flags_is_not_shifted_by_half_a_flag() -> None:
     """Two letters make a flag; which two is known from the start of the run only."""
     short = shorten_middle("🇩🇪" * 2_000, 203)
     head, _, tail = short.partition(" […")
-    assert set(head[i : i + 2] for i in range(0, len(head), 2)) == {"🇩🇪"}
+    assert {head[i : i + 2] for i in range(0, len(head), 2)} == {"🇩🇪"}
     assert tail.endswith("🇩🇪🇩🇪")
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from precompact_shared.engine.preset import Preset
 
-_QUOTED = re.compile(r"<said\b[^>]*>.*?</said>", re.DOTALL)
+_QUOTED = re.compile(r"<said\b[^>]*>(?:(?!<said\b).)*?</said>", re.DOTALL)
 
 
 class RejectReason(StrEnum):

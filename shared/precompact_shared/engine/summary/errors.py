@@ -9,6 +9,7 @@ from precompact_shared.engine.summary.shorten import one_line
 from precompact_shared.engine.types import Result
 
 _LONGEST_ERROR = 300
+_READ_AT_EACH_END = 10_000
 _EDGE = 500
 """Exit codes stand at the edges of an output; in the middle the words are somebody's text."""
 
@@ -24,7 +25,9 @@ _FRAME = re.compile(
 )
 """Lines that a tool puts around the output."""
 _SEARCHES = re.compile(r"(?:^|[|;&(]\s*)(?:\w+=\S+\s+)*(?:e|f|git )?(?:grep|rg|diff|test|pgrep)\b")
-_NAMED = re.compile(r"^\s*(?:[\w.]*(?:Error|Exception)\b|error(?:\[\w+\])?:|fatal:|panic:).*", re.MULTILINE)
+_NAMED = re.compile(
+    r"^[ \t]*(?:[\w.]*(?:Error|Exception)\b|error(?:\[\w+\])?:|fatal:|panic:).*", re.MULTILINE
+)
 _LOOSE = re.compile(
     r"^.*\b(?:error|failed|failure|fatal|panic|cannot|denied|not found|no such)\b.*",
     re.MULTILINE | re.IGNORECASE,
@@ -39,7 +42,7 @@ def error_of(tool: Tool, command: str | None, result: Result, text: str) -> str:
     code = _exit_code(text) if tool.kind is ToolKind.SHELL else ""
     if not (result.is_error or code) or tool.kind in {ToolKind.PLAN, ToolKind.ASK}:
         return ""
-    line = _telling_line(_FRAME.sub("", text))
+    line = _telling_line(_FRAME.sub("", _edges(text)))
     if not line and code == "1" and _SEARCHES.search(command or ""):
         return ""
     return one_line(line or (f"exit code {code}" if code else "failed without a message"), _LONGEST_ERROR)
@@ -50,12 +53,19 @@ def _exit_code(text: str) -> str:
     return (found.group(1) or found.group(2)) if found else ""
 
 
+def _edges(text: str) -> str:
+    """Beginning and end of a long output; failures are told there."""
+    if len(text) <= 2 * _READ_AT_EACH_END:
+        return text
+    return f"{text[:_READ_AT_EACH_END]}\n{text[-_READ_AT_EACH_END:]}"
+
+
 def _telling_line(text: str) -> str:
-    named = _NAMED.findall(text[-20_000:])
+    named = _NAMED.findall(text)
     if named:
         return str(named[-1])
-    loose = _LOOSE.search(text[:20_000])
+    loose = _LOOSE.search(text)
     if loose:
         return loose.group(0)
-    lines = [line for line in text[-2_000:].splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
