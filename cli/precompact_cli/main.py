@@ -1,0 +1,148 @@
+"""The `precompact` command. Everything heavy is imported by the command that needs it, so that help is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from precompact_cli.exits import Exit, told
+
+app = typer.Typer(
+    name="precompact",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Compaction done before it is needed. Exit codes: 0 done, 1 failed, 2 wrong input, 3 nothing to do.",
+)
+
+File = Annotated[Path, typer.Argument(help="A conversation as provider JSON: {format, messages, usage, …}.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
+Window = Annotated[
+    int | None, typer.Option(min=1_024, help="Context window in tokens; default: the model's.")
+]
+Speed = Annotated[
+    float | None,
+    typer.Option(min=0.1, max=1_000, help="How many times as fast as recorded; default: chosen, and told."),
+]
+Url = Annotated[str, typer.Option(help="Address of the running service.")]
+Key = Annotated[
+    str, typer.Option(prompt="Key", hide_input=True, help="A tenant's key; asked for when it is not given.")
+]
+LOCAL_URL = "http://127.0.0.1:8420"
+
+
+@app.command()
+def up(  # noqa: PLR0917 - options are keywords to whoever types them
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of the API; 0 = a free one.")
+    ] = None,
+    redis_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the embedded Redis; 0 = a free one.")
+    ] = 0,
+    new_key: Annotated[bool, typer.Option(help="Issue another key for the tenant `default`.")] = False,
+    flower: Annotated[bool, typer.Option(help="Start Flower too, read-only.")] = False,
+    flower_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port of Flower; 0 = a free one.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run everything on this machine: Redis (unless URLs are set), API, scheduler, worker. Ctrl-C stops all."""
+    with told():
+        from precompact_cli.up import UpOptions, run_up
+
+        options = UpOptions(
+            port=port,
+            redis_port=redis_port,
+            new_key=new_key,
+            with_flower=flower,
+            flower_port=flower_port,
+            as_json=as_json,
+        )
+        _end(run_up(options))
+
+
+@app.command()
+def demo(
+    file: Annotated[
+        Path | None, typer.Option(help="A recording to play; default: the sample that ships.")
+    ] = None,
+    speed: Speed = None,
+    window: Window = None,
+    as_json: Json = False,
+) -> None:
+    """Play a recorded session through the whole service; ends with one line of JSON."""
+    with told():
+        from precompact_cli.demo import run_demo
+
+        _end(run_demo(file, speed=speed, window=window, quiet=as_json))
+
+
+@app.command()
+def replay(  # noqa: PLR0917
+    files: Annotated[list[Path], typer.Argument(help="Recordings to play, one after the other.")],
+    key: Key,
+    url: Url = LOCAL_URL,
+    speed: Speed = None,
+    window: Window = None,
+    as_json: Json = False,
+) -> None:
+    """Play recordings through a running service, as an agent would; one line of JSON for each."""
+    with told():
+        from precompact_cli.replay import run_replay
+
+        _end(run_replay(files, url=url, key=key, speed=speed, window=window, quiet=as_json))
+
+
+@app.command()
+def inspect(file: File, window: Window = None, as_json: Json = False) -> None:
+    """Show what a conversation is made of, what would trigger when, and where each preset would cut."""
+    with told():
+        from precompact_cli.inspecting import run_inspect
+
+        _end(run_inspect(file, window=window, as_json=as_json))
+
+
+@app.command()
+def compact(
+    file: File,
+    preset: Annotated[str, typer.Option(help="Name of a preset.")] = "precompact",
+    provider: Annotated[str, typer.Option(help="extractive or scripted.")] = "extractive",
+    window: Window = None,
+    as_json: Json = False,
+) -> None:
+    """Compact a conversation offline. Nothing to compact: exit code 3 and the reason."""
+    with told():
+        from precompact_cli.compacting import run_compact
+
+        _end(run_compact(file, preset=preset, provider=provider, window=window, as_json=as_json))
+
+
+@app.command()
+def why(
+    session: Annotated[str, typer.Argument(help="Id of the session.")],
+    key: Key,
+    url: Url = LOCAL_URL,
+    last: Annotated[int, typer.Option(min=1, max=100, help="How many decisions to show.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Say why something happened to a session, or why nothing did."""
+    with told():
+        from precompact_cli.why import run_why
+
+        _end(run_why(session, url=url, key=key, last=last, as_json=as_json))
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Check the settings and Redis for what loses data or hurts."""
+    with told():
+        from precompact_cli.doctor import run_doctor
+
+        _end(run_doctor(as_json=as_json))
+
+
+def _end(code: Exit) -> None:
+    raise typer.Exit(int(code))

@@ -1,0 +1,34 @@
+"""The first tenant and its key, written to the store before anybody can ask for them over HTTP."""
+
+from __future__ import annotations
+
+from precompact_shared.policy import Policy, ProviderName, ProviderSpec
+from precompact_shared.store import tenants
+from precompact_shared.store.connection import sync_client
+from precompact_shared.store.executor import SyncStore
+
+P95_ALLOWANCE = 1.25
+"""How much longer than the scripted delay a job takes at the slow end: loading, queueing, storing."""
+
+
+def admit(state_url: str, tenant: str, *, policy: Policy | None = None, new_key: bool = False) -> str | None:
+    """Makes the tenant if need be. A key is issued to a new tenant, or on request; else None: keys are kept hashed."""
+    with sync_client(state_url) as client:
+        store = SyncStore(client)
+        is_new = store.run(tenants.create_tenant(tenant))
+        if policy is not None:
+            store.run(tenants.save_policy(tenant, policy))
+        if not (is_new or new_key):
+            return None
+        issued = tenants.issue_key(tenant, frozenset({tenants.Scope.AGENT, tenants.Scope.OPS}))
+        store.run(issued.op)
+        return issued.secret
+
+
+def scripted_policy(summariser_s: float, speed: float) -> Policy:
+    """A policy whose summariser takes `summariser_s` of session time, at a play that runs `speed` times as fast."""
+    delay_s = summariser_s / speed
+    return Policy(
+        providers=(ProviderSpec(name=ProviderName.SCRIPTED, delay_s=delay_s),),
+        p95_job_s=delay_s * P95_ALLOWANCE,
+    )

@@ -1,0 +1,157 @@
+"""What a conversation is made of: tokens by kind, the heaviest entries, where limits are met and presets cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from precompact_cli.offline import entries_of, limits_of
+from precompact_cli.recording import Recording
+from precompact_shared.engine.cut import Skip, plan_cut
+from precompact_shared.engine.formats import facts
+from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.tokens import count_message, count_text, family_factor
+from precompact_shared.engine.types import Entry, Facts, Format, Message, Role
+from precompact_shared.engine.weight import weigh
+
+HEAVIEST = 10
+
+
+class Sort(StrEnum):
+    """Kinds of content."""
+
+    RESULTS = "tool results"
+    ARGUMENTS = "call arguments"
+    USER = "user"
+    ASSISTANT = "assistant"
+    THINKING = "thinking"
+    SYSTEM = "system"
+    MEDIA = "media"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a preset would do: entry at which each limit is met (None: never), and its cut at the end."""
+
+    preset: str
+    limits: dict[str, int]
+    met_at: dict[str, int | None]
+    cut: int | None
+    covered_tokens: int
+    kept_tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Sizes of one conversation in estimated tokens."""
+
+    total: int
+    by_sort: dict[Sort, int]
+    heaviest: tuple[tuple[int, Sort, int], ...]
+    """(seq, kind that weighs most in it, tokens), heaviest first."""
+    plans: tuple[Plan, ...]
+
+
+def weigh_recording(recording: Recording, presets: Sequence[Preset], window: int | None) -> Weights:
+    """Everything `inspect` shows."""
+    entries = entries_of(recording)
+    shares = [share_out(recording.format, entry, recording.model) for entry in entries]
+    by_sort = {sort: sum(share.get(sort, 0) for share in shares) for sort in Sort}
+    heavy = sorted(entries, key=lambda entry: -entry.tokens)[:HEAVIEST]
+    system = _system_tokens(recording)
+    by_sort[Sort.SYSTEM] += system
+    return Weights(
+        total=sum(entry.tokens for entry in entries) + system,
+        by_sort={sort: tokens for sort, tokens in by_sort.items() if tokens},
+        heaviest=tuple(
+            (entry.seq, max(shares[entry.seq], key=lambda sort: shares[entry.seq][sort]), entry.tokens)
+            for entry in heavy
+        ),
+        plans=tuple(foresee(recording, entries, preset, window, system) for preset in presets),
+    )
+
+
+def share_out(wire: Format, entry: Entry, model: str | None) -> dict[Sort, int]:
+    """An entry's tokens by kind; they add up to the entry's."""
+    parts = list(_parts(facts(wire, entry.message), entry.message))
+    counted: dict[Sort, int] = {}
+    for sort, part in parts:
+        weight = weigh(part)
+        text = sum(map(count_text, weight.texts))
+        counted[sort] = counted.get(sort, 0) + text + 1
+        if weight.images or weight.documents:
+            media = count_message(wire, part, model) - round(text * family_factor(model))
+            counted[Sort.MEDIA] = counted.get(Sort.MEDIA, 0) + media
+    return _scaled(counted, entry.tokens)
+
+
+def foresee(
+    recording: Recording, entries: Sequence[Entry], preset: Preset, window: int | None, system: int
+) -> Plan:
+    """When a preset's limits are met, entry by entry and without any compaction, and where it would cut now."""
+    found = limits_of(recording, preset, window)
+    marks = {"start": found.start_low, "limit": found.limit, "hard": found.hard}
+    met: dict[str, int | None] = dict.fromkeys(marks)
+    size = system
+    for entry in entries:
+        size += entry.tokens
+        for name, mark in marks.items():
+            if met[name] is None and size >= mark:
+                met[name] = entry.seq
+    cut = plan_cut(
+        recording.format, entries, keep_tokens=found.keep_tokens, at_least=0, boundary=preset.cut.boundary
+    )
+    if isinstance(cut, Skip):
+        return Plan(preset.name, marks, met, None, 0, size - system, cut.reason.value)
+    return Plan(preset.name, marks, met, cut.upto, cut.covered_tokens, cut.kept_tokens, cut.reason)
+
+
+def _parts(known: Facts, message: Message) -> Iterator[tuple[Sort, Any]]:
+    results = {result.part for result in known.results}
+    if None in results:
+        yield Sort.RESULTS, message
+        return
+    if known.reasoning:
+        yield Sort.THINKING, message
+        return
+    if "content" not in message:
+        yield (Sort.ARGUMENTS if known.calls else Sort.OTHER), message
+        return
+    yield from _content(known, message, results)
+    if message.get("tool_calls"):
+        yield Sort.ARGUMENTS, message["tool_calls"]
+
+
+def _content(known: Facts, message: Message, results: set[int | None]) -> Iterator[tuple[Sort, Any]]:
+    own = {Role.USER: Sort.USER, Role.ASSISTANT: Sort.ASSISTANT, Role.SYSTEM: Sort.SYSTEM}
+    content = message["content"]
+    for index, part in enumerate(content if isinstance(content, list) else [content]):
+        if index in results:
+            yield Sort.RESULTS, part
+        elif index in known.thinking:
+            yield Sort.THINKING, part
+        elif isinstance(part, dict) and str(part.get("type", "")).endswith("tool_use"):
+            yield Sort.ARGUMENTS, part
+        else:
+            yield own.get(known.role, Sort.OTHER), part
+
+
+def _scaled(counted: dict[Sort, int], total: int) -> dict[Sort, int]:
+    """The same shares of another total; rounding goes to the largest."""
+    whole = sum(counted.values())
+    if not whole:
+        return {Sort.OTHER: total}
+    scaled = {sort: tokens * total // whole for sort, tokens in counted.items()}
+    largest = max(scaled, key=lambda sort: scaled[sort])
+    scaled[largest] += total - sum(scaled.values())
+    return scaled
+
+
+def _system_tokens(recording: Recording) -> int:
+    texts = sum(map(count_text, weigh(recording.system).texts)) if recording.system else 0
+    tools = sum(map(count_text, weigh(recording.tools).texts)) if recording.tools else 0
+    return round((texts + tools) * family_factor(recording.model))

@@ -1,0 +1,78 @@
+"""Which window a recording is played in: its model's, or a smaller one that makes compactions happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from precompact_cli.exits import InputRefused
+from precompact_cli.sizes import Sizes
+from precompact_shared.engine.limits import limits
+from precompact_shared.engine.preset import Limits, Preset
+from precompact_shared.errors import Configuration
+from precompact_shared.models import ModelWindow, resolve_window
+
+LADDER = (200_000, 100_000, 64_000, 32_000, 16_000)
+WANTED = 2
+"""Compactions a smaller window should bring."""
+_SUMMARY_SHARE = 0.25
+"""Of the limit, at most, is reckoned for a summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A window with its output reserve, in tokens; why it was taken; how many compactions a dry run foresees."""
+
+    window: int
+    max_output: int
+    why: str
+    foreseen: int
+
+
+def choose_window(sizes: Sizes, model: str | None, preset: Preset, wanted: int | None = None) -> Choice:
+    """The caller's window; else the model's, if the recording reaches its limit; else a smaller one.
+
+    The smaller one is the largest of 200k, 100k, 64k, 32k and 16k in which a dry run over the sizes of the messages
+    meets the limit at least twice; if none does, at least once; a recording too small for that gets 16k.
+    """
+    if wanted is not None:
+        return _choice(sizes, model, preset, wanted, "as asked for")
+    own = resolve_window(model, None, None)
+    if own is not None and (choice := _choice(sizes, model, preset, own.window, "the model's")).foreseen:
+        return choice
+    tried = [_choice(sizes, model, preset, window, "smaller") for window in LADDER]
+    for least in (WANTED, 1):
+        for choice in tried:
+            if choice.foreseen >= least:
+                why = f"the largest in which a dry run foresees {least} or more compactions"
+                return Choice(choice.window, choice.max_output, why, choice.foreseen)
+    smallest = tried[-1]
+    return Choice(smallest.window, smallest.max_output, "too short a recording for any compaction", 0)
+
+
+def foresee(sizes: Sizes, found: Limits, summary_tokens: int) -> int:
+    """How often the limit is met when every compaction leaves the fixed part, a full summary and the kept tail."""
+    after = sizes.fixed + min(summary_tokens, int(found.limit * _SUMMARY_SHARE)) + found.keep_tokens
+    if after > 0.9 * found.limit:
+        return 0
+    met, size = 0, sizes.fixed
+    for tokens in sizes.tokens:
+        size += tokens
+        if found.reached(size):
+            met, size = met + 1, max(after, sizes.fixed + tokens)
+    return met
+
+
+def window_limits(preset: Preset, found: ModelWindow) -> Limits:
+    """The preset's limits in a window. Raises InputRefused when the window leaves no room."""
+    try:
+        return limits(preset, window=found.window, max_output=found.max_output)
+    except Configuration:
+        raise InputRefused(
+            "The window leaves no room beside the output reserve; give a larger one."
+        ) from None
+
+
+def _choice(sizes: Sizes, model: str | None, preset: Preset, window: int, why: str) -> Choice:
+    found = resolve_window(model, window, None) or ModelWindow(window, window // 4)
+    foreseen = foresee(sizes, window_limits(preset, found), preset.summary.max_tokens)
+    return Choice(found.window, found.max_output, why, foreseen)
