@@ -8,10 +8,22 @@ from collections.abc import Generator
 import pytest
 
 from tests.support import recordings as recorded
+from tests.support import tally
 from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
+from tests.support.service import api_process, service, start_api
 from tests.support.stack import stack
 
-__all__ = ["broker_url", "embedded_redis", "redis_client", "redis_url", "stack", "tenant"]
+__all__ = [
+    "api_process",
+    "broker_url",
+    "embedded_redis",
+    "redis_client",
+    "redis_url",
+    "service",
+    "stack",
+    "start_api",
+    "tenant",
+]
 
 
 def pytest_configure() -> None:
@@ -36,6 +48,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says how many recordings the run has used."""
+    """Says how many recordings the run has used, and what else its tests counted."""
     where = "" if recorded.data_dir() else " (../shared/data/dev is absent)"
     terminalreporter.write_line(f"recordings used: {len(recorded.used)}{where}")
+    for line in tally.lines():
+        terminalreporter.write_line(line)

@@ -1,0 +1,62 @@
+"""Where a compaction would cut, without making one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from precompact_api.auth import Caller
+from precompact_api.service import Service
+from precompact_api.sizing import size_up
+from precompact_shared.engine.cut import Cut, plan_cut
+from precompact_shared.engine.types import Entry, Format
+from precompact_shared.store import reading
+from precompact_shared.store.types import SessionView
+
+CHUNK = 500
+
+
+async def preview(service: Service, caller: Caller, view: SessionView, upto: int | None) -> dict[str, Any]:
+    """`{upto, tokens_covered, tokens_kept}` of a manual compaction now, or `{skipped: reason}`."""
+    entries = await _entries(service, view)
+    total = sum(entry.tokens for entry in entries)
+    if upto is not None:
+        covered = sum(entry.tokens for entry in entries if entry.seq < upto)
+        return {"upto": upto, "tokens_covered": covered, "tokens_kept": total - covered}
+    limits = size_up(caller, view).limits
+    plan = await asyncio.to_thread(
+        plan_cut,
+        Format(view.format),
+        entries,
+        keep_tokens=limits.keep_tokens,
+        at_least=view.upto,
+        boundary=caller.tenant.policy.rules.cut.boundary,
+    )
+    if not isinstance(plan, Cut):
+        return {"skipped": plan.reason.value, "tokens_covered": 0, "tokens_kept": total}
+    return {
+        "upto": plan.upto,
+        "tokens_covered": plan.covered_tokens,
+        "tokens_kept": total - plan.covered_tokens,
+    }
+
+
+async def _entries(service: Service, view: SessionView) -> list[Entry]:
+    keys = service.session(view.tenant, view.session)
+    found: list[Entry] = []
+    before = 0
+    if view.upto:
+        [last] = await service.read(reading.metas(keys, [view.upto - 1]))
+        before = last.cum if last else 0
+    for start in range(view.upto, view.length, CHUNK):
+        seqs = range(start, min(start + CHUNK, view.length))
+        metas = await service.read(reading.metas(keys, seqs))
+        bodies = await service.read(reading.bodies(keys, seqs))
+        for seq, meta, body in zip(seqs, metas, bodies, strict=True):
+            if meta is None or body is None:
+                continue
+            found.append(Entry(seq, msgspec.json.decode(body), meta.cum - before, meta.pinned))
+            before = meta.cum
+    return found

@@ -1,0 +1,114 @@
+"""From the caller's exact bytes to entries of the store: facts, identity, size. Each message is parsed once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from precompact_api.guards import parse_value
+from precompact_api.problems import Code, Problem
+from precompact_shared.engine.formats import InvalidEntry, text_of_user
+from precompact_shared.engine.formats import facts as facts_of
+from precompact_shared.engine.identity import canonical, digest
+from precompact_shared.engine.tokens import count_message
+from precompact_shared.engine.types import Facts, Format, Message, Role
+from precompact_shared.store import codec
+from precompact_shared.store.types import NewEntry
+
+OFF_LOOP_BYTES = 48 * 1024
+"""Larger batches are read on a thread, so that they do not hold up other calls."""
+_ROLES = {Role.SYSTEM: "s", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t", Role.OTHER: "o"}
+_SERVER = "server"
+_LEGACY = "legacy"
+_OPENING = "<conversation-summary preset="
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the messages of one session are read."""
+
+    format: Format
+    digest_key: bytes
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages ready for the store. `ours`: indexes of those that are a summary of ours."""
+
+    entries: list[NewEntry]
+    ours: tuple[int, ...]
+
+
+async def ingest(
+    reader: Reader, raws: Sequence[msgspec.Raw], *, pinned: Collection[int] = (), size_bytes: int = 0
+) -> Batch:
+    """The batch of `raws`; `pinned` counts in it. Raises Problem naming the place of what is no message."""
+    if size_bytes > OFF_LOOP_BYTES:
+        return await asyncio.to_thread(read_all, reader, raws, pinned)
+    return read_all(reader, raws, pinned)
+
+
+def read_all(reader: Reader, raws: Sequence[msgspec.Raw], pinned: Collection[int] = ()) -> Batch:
+    """The same on this thread."""
+    if pinned and max(pinned) >= len(raws):
+        raise Problem(Code.INVALID_REQUEST, where="$.pinned")
+    entries: list[NewEntry] = []
+    ours: list[int] = []
+    for index, raw in enumerate(raws):
+        where = f"$.messages[{index}]"
+        message = parse_value(raw, where)
+        facts = facts_at(reader.format, message, where)
+        entries.append(entry_of(reader, raw, message, facts, is_pinned=index in pinned))
+        if facts.role is Role.USER and is_our_summary(reader.format, message):
+            ours.append(index)
+    return Batch(entries, tuple(ours))
+
+
+def read_one(reader: Reader, raw: msgspec.Raw, where: str) -> NewEntry:
+    """One entry."""
+    message = parse_value(raw, where)
+    return entry_of(reader, raw, message, facts_at(reader.format, message, where), is_pinned=False)
+
+
+def facts_at(format: Format, message: object, where: str) -> Facts:  # noqa: A002 - the word of the design
+    """What a message says. Raises Problem with the place of what is wrong."""
+    try:
+        return facts_of(format, message)
+    except InvalidEntry as error:
+        place = f"{where}.{error.where}" if error.where else where
+        raise Problem(Code.INVALID_REQUEST, where=place, reason=error.code) from None
+
+
+def entry_of(
+    reader: Reader, raw: msgspec.Raw, message: Message, facts: Facts, *, is_pinned: bool
+) -> NewEntry:
+    """What the store keeps of a message: its bytes as sent, and what is known of it."""
+    return NewEntry(
+        digest=digest(canonical(reader.format, message), reader.digest_key),
+        tokens=count_message(reader.format, message, reader.model),
+        body=codec.encode(bytes(raw)),
+        pinned=is_pinned,
+        role=_ROLES[facts.role],
+        calls=tuple(link(reader.format, call.kind, call.id) for call in facts.calls if call.kind != _SERVER),
+        results=tuple(
+            (link(reader.format, result.kind, result.id), -1 if result.part is None else result.part)
+            for result in facts.results
+            if result.kind != _SERVER
+        ),
+    )
+
+
+def link(format: Format, kind: str, call_id: str) -> str:  # noqa: A002
+    """How the store names a call and its result. Chat results do not say what kind of call they answer."""
+    if format is Format.OPENAI_CHAT and kind != _LEGACY:
+        kind = "function"
+    return f"{kind}:{call_id}"
+
+
+def is_our_summary(format: Format, message: Message) -> bool:  # noqa: A002
+    """Whether a user message opens with the wrapper of a summary of ours."""
+    return text_of_user(format, message).lstrip().startswith(_OPENING)
