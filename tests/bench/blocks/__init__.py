@@ -1,0 +1,1 @@
+"""One module a figure; each takes the ground and returns a `Figure`."""

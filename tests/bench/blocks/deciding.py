@@ -1,0 +1,117 @@
+"""Events a second of one scheduler against a bare consumer group read by the same client."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from precompact_shared.processes import signal_group
+from precompact_shared.store import Create, sync_client
+from precompact_shared.store.types import NewEntry, Seen
+from tests.bench.figures import Figure, at_least, median, rounded
+from tests.bench.ground import Ground
+from tests.support.waiting import eventually
+
+SESSIONS = 4_000
+"""Many, so that a batch hardly ever holds two events of one session: of those only the newest would count."""
+ROUNDS = 6
+EVENTS_EACH = 3
+"""For each session and round."""
+PIPELINE = 500
+READ = 200
+BARE_GROUP = "bench"
+SCHEDULER_GROUP = "sched"
+SMALL_TOKENS, LARGE_TOKENS = 50, 60_000
+CROSSING = 50
+"""One session in so many crosses its start point in a round, so that a job is claimed and sent."""
+
+
+def events_per_second(ground: Ground) -> Figure:
+    """A round: the scheduler stands still, events pile up, it goes on; then the bare group reads the same events."""
+    tenant, _ = ground.tenant()
+    streams = [shard.events for shard in ground.stack.layout.all_shards()]
+    scheduler, bare = list[float](), list[float]()
+    for stream in streams:
+        ground.stack.client.xgroup_create(stream, BARE_GROUP, id="$", mkstream=True)
+    _drained(ground, streams)
+    for turn in range(ROUNDS):
+        with _standing_still(ground):
+            written = _write_events(ground, tenant, turn)
+            waiting = _lag(ground, streams)
+            if turn % 2:
+                bare.append(_read_bare(ground, streams))
+            begun = time.perf_counter()
+        _drained(ground, streams)
+        scheduler.append(waiting / (time.perf_counter() - begun))
+        if not turn % 2:
+            bare.append(_read_bare(ground, streams))
+    ratios = [ours / raw for ours, raw in zip(scheduler[1:], bare[1:], strict=True)]
+    return at_least(
+        "scheduler_events_against_a_bare_group",
+        median(ratios),
+        0.25,
+        written * (ROUNDS - 1),
+        scheduler_per_s=rounded(median(scheduler[1:])),
+        bare_group_per_s=rounded(median(bare[1:])),
+        ratios=[rounded(ratio) for ratio in ratios],
+        events_a_round=written,
+        share_that_claims_a_job=rounded(1 / (CROSSING * EVENTS_EACH)),
+        note="first round left out; the bare group reads 200 at a time and acknowledges, and does nothing else",
+    )
+
+
+@contextmanager
+def _standing_still(ground: Ground) -> Iterator[None]:
+    process = ground.stack.child("scheduler").process
+    signal_group(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        signal_group(process, signal.SIGCONT)
+
+
+def _write_events(ground: Ground, tenant: str, turn: int) -> int:
+    """Appends one small entry at a time; `ROUNDS` x `EVENTS_EACH` for each session over the run."""
+    ops = []
+    for step in range(EVENTS_EACH):
+        for number in range(SESSIONS):
+            at = turn * EVENTS_EACH + step
+            crosses = step == 0 and number % CROSSING == turn
+            tokens = LARGE_TOKENS if crosses else SMALL_TOKENS
+            entry = NewEntry(digest=f"{at:064x}", tokens=tokens, body=b'r{"role":"user","content":"x"}')
+            made = Create("anthropic", None, 100_000, 8_000)
+            ops.append(ground.stack.ops(tenant, f"e{number}").append([entry], seen=Seen(0, at), create=made))
+    for at in range(0, len(ops), PIPELINE):
+        ground.stack.store.run_all(ops[at : at + PIPELINE])
+    return len(ops)
+
+
+def _lag(ground: Ground, streams: list[str]) -> int:
+    return sum(_left(ground, stream) for stream in streams)
+
+
+def _left(ground: Ground, stream: str) -> int:
+    """Events the scheduler's group has not acknowledged."""
+    groups: Any = ground.stack.client.xinfo_groups(stream)
+    told = next(group for group in groups if group["name"] == SCHEDULER_GROUP.encode())
+    return int(told["pending"]) + int(told["lag"] or 0)
+
+
+def _drained(ground: Ground, streams: list[str]) -> None:
+    eventually(lambda: not _lag(ground, streams), 120, "the scheduler has handled all")
+
+
+def _read_bare(ground: Ground, streams: list[str]) -> float:
+    """Reads and acknowledges whatever there is, `READ` at a time; events a second."""
+    places: Any = dict.fromkeys(streams, ">")
+    read = 0
+    with sync_client(ground.stack.state.url) as client:
+        begun = time.perf_counter()
+        while batches := client.xreadgroup(BARE_GROUP, "one", places, count=READ):
+            for stream, events in batches:
+                client.xack(stream, BARE_GROUP, *[place for place, _ in events])
+                read += len(events)
+        return read / (time.perf_counter() - begun)
