@@ -13,7 +13,7 @@ local reason = lost(job, fence)
 if reason then return cjson.encode({o='lost', reason=reason}) end
 if ARGV[7] ~= '' then
   local a = cjson.decode(ARGV[7])
-  if chain_at(reach(a)) ~= a.prefix then return cjson.encode({o='lost', reason='version_changed'}) end
+  if a.upto > reach(a) or chain_at(reach(a)) ~= a.prefix then return cjson.encode({o='lost', reason='version_changed'}) end
   job.upto, job.through, job.prefix = a.upto, a.through, a.prefix
 end
 job.lease_until_ms = NOW + lease

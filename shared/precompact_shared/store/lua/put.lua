@@ -18,7 +18,9 @@ if reason then
   if job and #calls > 0 then save_job(job) end
   return cjson.encode({o='lost', reason=reason})
 end
-tag.version, tag.upto, tag.through, tag.prefix = num('v'), job.upto, job.through or 0, job.prefix
+-- Made for another cut than the one that was announced, it would stand for content it was not made from (I3).
+local elsewhere = tag.upto ~= job.upto or (tag.through or 0) ~= (job.through or 0) or tag.prefix ~= job.prefix
+tag.version, tag.through = num('v'), job.through or 0
 tag.base, tag.job, tag.created_ms, tag.state = job.base, job.jid, NOW, 'open'
 tag.slot = floor and 'floor' or (job.kind == 'manual' and 'manual' or 'speculative')
 
@@ -28,7 +30,7 @@ local function base_alive()
   return base and base.state == 'open' and base.version == num('v') and chain_at(reach(base)) == base.prefix
 end
 local function objection()
-  if chain_at(reach(tag)) ~= tag.prefix then return 'version_changed' end
+  if elsewhere or chain_at(reach(tag)) ~= tag.prefix then return 'version_changed' end
   if not ahead(tag) then return 'not_ahead' end
   if tag.tokens_after >= tag.tokens_before then return 'not_smaller' end
   if not base_alive() then return 'base_gone' end
@@ -46,7 +48,7 @@ if reason then
   return cjson.encode({o='refused', reason=reason})
 end
 if floor then
-  close_floors(job.jid)
+  close_floors(job.jid, tag.cid)
   save_job(job)
 else
   end_job(job, 'done', nil)
@@ -57,7 +59,8 @@ else
 end
 save_tag(tag)
 redis.call('HSET', K.x, tag.cid, ARGV[8])
-local open = S.cands or ''
+forget_open(tag.cid)
+local open = S.cands
 set('cands', open == '' and tag.cid or (open .. ',' .. tag.cid))
 flush()
 note('stored', {cid=tag.cid, slot=tag.slot, upto=tag.upto, tokens_before=tag.tokens_before, tokens_after=tag.tokens_after})
