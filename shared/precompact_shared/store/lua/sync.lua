@@ -26,9 +26,10 @@ if problem and not heal then return refuse(problem) end
 local common = common_from(0, FIRST, count)
 local removes = common < num('len')
 if removes and not heal and length ~= num('len') then return refuse('unseen_end', {common=common}) end
-if too_large({entries=limits.entries + num('len') - common, bytes=limits.bytes}, FIRST, common, count) then
-  return refuse('session_full')
-end
+local freed = 0
+for seq = common, num('len') - 1 do freed = freed + redis.call('HSTRLEN', K.b, int(seq)) end
+limits = {entries=limits.entries + num('len') - common, bytes=limits.bytes + freed}
+if too_large(limits, FIRST, common, count) then return refuse('session_full') end
 if not removes and not heal then
   local appended = settle(FIRST, common, count, changes)
   return reply('ok', {appended=appended, at=count, common=common, version=num('v'), length=num('len')})
@@ -47,7 +48,8 @@ if removes then
 else
   bump(function(tag) return reach(tag) <= common end)
 end
-if heal then set('cpat', num('v')); drop_anchor() end
+-- What was lost may have been a rewrite: nobody else's older pair counts any more.
+if heal then set('rw', num('v')); set('cpat', num('v')); drop_anchor() end
 local appended = append_entries(FIRST, common, count)
 apply_changes(changes)
 flush()

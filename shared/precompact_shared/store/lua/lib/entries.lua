@@ -118,6 +118,7 @@ local function new_bytes(first, skip, count)
   return total
 end
 local function too_large(limits, first, skip, count)
+  if skip >= count then return false end
   return num('len') + count - skip > limits.entries or num('bytes') + new_bytes(first, skip, count) > limits.bytes
 end
 -- How many of the entries that stand from `pos` we already have and are equal; stops at the first difference.
