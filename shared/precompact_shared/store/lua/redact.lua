@@ -28,7 +28,16 @@ for n = 0, count - 1 do
   lowest = math.min(lowest or seq, seq)
 end
 if length ~= num('len') then return refuse('unseen_end') end
-local popped = rewrite(lowest)
+-- A checkpoint that only edits the entry goes too, with all on top of it: its text saw what must go.
+local function drop_sighted(p)
+  local cids, dropped = redis.call('LRANGE', K.k, 0, -1), 0
+  for n, cid in ipairs(cids) do
+    if reach(load_tag(cid)) > p then dropped = #cids - n + 1; break end
+  end
+  for _ = 1, dropped do pop_top('version_changed') end
+  return dropped
+end
+local popped = rewrite(lowest, drop_sighted(lowest))
 local function erase_texts(p)
   local tags = redis.call('HGETALL', K.c)
   for n = 1, #tags, 2 do
@@ -36,12 +45,13 @@ local function erase_texts(p)
     if reach(tag) > p then redis.call('HDEL', K.x, tag.cid, 'cp:' .. tag.cid) end
   end
 end
--- What the archive holds of a redacted entry goes too.
+-- What the archive holds of a redacted entry goes too, wherever it stood when it was removed.
 local function erase_archive()
+  local gone = {}
+  for seq in pairs(bodies) do gone[meta(seq)[1]] = true end
   for n, raw in ipairs(redis.call('LRANGE', K.a, 0, -1)) do
     local row = cmsgpack.unpack(raw)
-    local m = bodies[row[2]] and meta(row[2])
-    if m and m[1] == row[3] then row[5] = ''; redis.call('LSET', K.a, n - 1, cmsgpack.pack(row)) end
+    if gone[row[3]] then row[5] = ''; redis.call('LSET', K.a, n - 1, cmsgpack.pack(row)) end
   end
 end
 erase_texts(lowest)

@@ -21,18 +21,26 @@ local problem = guard(version)
 if problem then return refuse(problem) end
 if seq >= num('len') then return refuse('gap') end
 if length ~= num('len') then return refuse('unseen_end') end
-if meta(seq)[1] == e.digest then return remember(req, {o='ok', at=seq}) end
+if meta(seq)[1] == e.digest then return unchanged(seq) end
 local popped = rewrite(seq)
 local old = redis.call('HGET', K.b, int(seq))
 redis.call('RPUSH', K.a, cmsgpack.pack({num('v'), seq, meta(seq)[1], meta(seq)[3], old, NOW}))
 redis.call('HSET', K.b, int(seq), e.body)
 set('bytes', num('bytes') - #old + #e.body)
+local heads = math.min(num('heads'), seq)
 rechain(seq, function(at, m, tokens)
-  if at ~= seq then return tokens end
-  m[1], m[4], m[5], m[6] = e.digest, e.pinned and PINNED or 0, e.role, e.links
-  if e.role == 's' and seq < num('heads') then m[4] = PINNED end
-  return e.tokens
+  if at == seq then
+    m[1], m[4], m[5], m[6] = e.digest, e.pinned and PINNED or 0, e.role, e.links
+    tokens = e.tokens
+  end
+  -- The head may have become longer: its system entries are always pinned.
+  if at == heads and m[5] == 's' then
+    heads = at + 1
+    if m[4] % 2 == 0 then m[4] = m[4] + PINNED end
+  end
+  return tokens
 end)
+set('heads', heads)
 flush()
 emit_size(true)
 return remember(req, {o='ok', at=seq, rewound=true, popped=popped})

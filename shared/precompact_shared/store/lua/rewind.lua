@@ -20,7 +20,7 @@ local problem = guard(version)
 if problem then return refuse(problem) end
 if to > num('len') then return refuse('gap') end
 if length ~= num('len') then return refuse('unseen_end') end
-if to == num('len') then return remember(req, {o='ok', at=to}) end
+if to == num('len') then return unchanged(to) end
 local popped = rewrite(to)
 cut_history(to)
 flush()

@@ -35,9 +35,10 @@ local function limit_edits(p)
     end
   end
 end
--- Version, checkpoints, candidates and job for a rewrite at p; returns the number of popped checkpoints.
-local function rewrite(p)
-  local popped = 0
+-- Version, checkpoints, candidates and job for a rewrite at p; returns the number of popped checkpoints
+-- (`popped`: those that went already).
+local function rewrite(p, popped)
+  popped = popped or 0
   local record = top()
   while record and record.upto > p do
     pop_top('version_changed')
@@ -60,6 +61,10 @@ local function remembered(req)
   local answer = cjson.decode(S.rwa)
   answer.replayed, answer.view = true, view()
   return cjson.encode(answer)
+end
+-- What would change nothing is no rewrite: the last real one stays the one that is remembered.
+local function unchanged(at)
+  return reply('ok', {at=at, version=num('v'), length=num('len'), head=S.head, rewritten_at=num('rw')})
 end
 local function remember(req, answer)
   answer.version, answer.length, answer.head, answer.rewritten_at = num('v'), num('len'), S.head, num('rw')
