@@ -1,6 +1,7 @@
--- fork_copy: writes entries [at, at + n) of an invisible copy; those it has already are skipped.
+-- fork_copy: writes entries [at, at + n) of an invisible copy; those it has already and that are equal are skipped.
+-- `diverged`: another copier wrote something else (its source was rewritten meanwhile): begin anew with fork_open.
 --   ARGV 4 at   5 limits JSON   6 n   7.. entries
--- Returns ok {appended} | gap | published | session_full | not_found.
+-- Returns ok {appended} | gap | diverged {common} | published | session_full | not_found.
 --- @include session.lua
 --- @include events.lua
 --- @include view.lua
@@ -10,7 +11,8 @@ local at, limits, count = tonumber(ARGV[4]), cjson.decode(ARGV[5]), tonumber(ARG
 if not load_hash() then return absent() end
 if S.vis ~= '0' then return cjson.encode({o='published'}) end
 if at > num('len') then return refuse('gap') end
-local skip = math.min(count, num('len') - at)
+local skip, differs = common_from(at, FIRST, count)
+if differs then return refuse('diverged', {common=at + skip}) end
 if too_large(limits, FIRST, skip, count) then return refuse('session_full') end
 local appended = append_entries(FIRST, skip, count)
 flush()
