@@ -30,7 +30,10 @@ local function apply_number(name, value)
   return true
 end
 local function apply_changes(c)
+  local before = field('model')
   local changed = apply_model(c.model)
+  -- Usage is of the last reply: with a new model and no name it was the old one's, which is no base.
+  if before and before ~= field('model') and c.usage and not c.usage.model then c.usage = nil end
   changed = apply_number('win', c.window) or changed
   changed = apply_number('out', c.max_output) or changed
   if c.usage then changed = apply_usage(c.usage) or changed end
