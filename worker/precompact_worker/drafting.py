@@ -1,0 +1,162 @@
+"""From a summary to a candidate: what would stand in place of the covered entries, and what it may rely on. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from precompact_shared.engine.edits import apply_context
+from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert, repair_edits
+from precompact_shared.engine.summary import Carried, coverage, extract
+from precompact_shared.engine.tokens import count_message
+from precompact_shared.engine.types import Entry, Message
+from precompact_shared.store import codec
+from precompact_shared.store.types import CandidateTag, JobKind, JobTag, Slot
+from precompact_worker.planning import Plan
+from precompact_worker.snapshot import Snapshot
+
+LEAST_SUMMARY_TOKENS = 256
+SUMMARY_SHARE_OF_COVERED = 0.5
+"""A summary may be at most half of what it replaces, however much the policy allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What a summary is made from."""
+
+    snapshot: Snapshot
+    plan: Plan
+    preset: Preset
+    carried: Carried
+    """Facts of all that is covered: kept with the candidate for the next generation."""
+    told: Carried
+    """Facts the summary itself tells; fewer where a manual run keeps entries in front of it."""
+    tokens_before: int
+    max_tokens: int
+
+    @property
+    def covered(self) -> tuple[Entry, ...]:
+        """Entries that the summary is about."""
+        return self.snapshot.between(self.plan.summary_from, self.plan.upto)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Ready to be put: its tag, and its body as it is stored."""
+
+    tag: CandidateTag
+    body: bytes
+
+
+def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -> Material:
+    """Reads the facts off the covered entries, on top of what the base carries. O(covered entries)."""
+    base = snapshot.base
+    new = snapshot.between(base.read_from, plan.upto)
+    carried = extract(snapshot.format, new, base.carried)
+    told = carried
+    if plan.keeps_base:
+        told = extract(snapshot.format, snapshot.between(plan.summary_from, plan.upto), None)
+    tokens_before = snapshot.tokens_before(plan.upto)
+    half = max(LEAST_SUMMARY_TOKENS, int(tokens_before * SUMMARY_SHARE_OF_COVERED))
+    return Material(
+        snapshot=snapshot,
+        plan=plan,
+        preset=preset,
+        carried=carried,
+        told=told,
+        tokens_before=tokens_before,
+        max_tokens=min(max_tokens, half),
+    )
+
+
+def draft(
+    material: Material,
+    job: JobTag,
+    text: str,
+    *,
+    provider: str,
+    floor: bool,
+    calls: Sequence[Mapping[str, Any]] = (),
+) -> Candidate:
+    """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself."""
+    snapshot, plan = material.snapshot, material.plan
+    pinned = _pinned(snapshot, plan)
+    insert = _insert(material, text, pinned)
+    entries = snapshot.between(snapshot.base.upto, plan.upto)
+    seen = coverage(entries, entries)
+    body = {
+        "insert": insert,
+        "summary": text,
+        "carried": material.carried.to_json(),
+        "pinned": [entry.seq for entry in pinned],
+        "coverage": {"seen_tokens": seen.seen_tokens, "covered_tokens": seen.covered_tokens},
+        "calls": list(calls),
+    }
+    tag = CandidateTag(
+        cid=candidate_id(job, floor=floor),
+        version=job.version,
+        upto=plan.upto,
+        prefix=snapshot.prefix(plan.upto),
+        base=job.base,
+        slot=_slot(job, floor=floor),
+        preset=material.preset.name,
+        preset_version=material.preset.version,
+        tokens_before=material.tokens_before,
+        tokens_after=sum(count_message(snapshot.format, one, snapshot.view.model) for one in insert),
+        length_at_snapshot=snapshot.view.length,
+        tokens_at_snapshot=snapshot.view.tokens,
+        provider=provider,
+        coverage=seen.share,
+        job=job.jid,
+    )
+    return Candidate(tag=tag, body=codec.encode(dump(body)))
+
+
+def candidate_id(job: JobTag, *, floor: bool) -> str:
+    """The same for the same start of the same job: a put that is repeated names the same candidate."""
+    told = f"{job.jid}\n{job.fence}\n{'floor' if floor else 'full'}"
+    return "c" + hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def dump(body: Mapping[str, Any]) -> bytes:
+    """JSON of anything a caller may have sent; lone surrogates stay escaped."""
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _slot(job: JobTag, *, floor: bool) -> Slot:
+    if floor:
+        return Slot.FLOOR
+    return Slot.MANUAL if job.kind is JobKind.MANUAL else Slot.SPECULATIVE
+
+
+def _pinned(snapshot: Snapshot, plan: Plan) -> tuple[Entry, ...]:
+    """All entries in front of the cut that are never covered."""
+    new = pinned_entries(snapshot.format, snapshot.between(snapshot.base.read_from, plan.upto))
+    return (*snapshot.pinned, *new)
+
+
+def _insert(material: Material, text: str, pinned: Sequence[Entry]) -> list[Message]:
+    snapshot, plan, preset = material.snapshot, material.plan, material.preset
+    if not plan.keeps_base:
+        return list(render_insert(snapshot.format, preset, text, pinned))
+    behind = [entry for entry in pinned if entry.seq >= plan.summary_from]
+    return [
+        *snapshot.base.insert,
+        *_word_for_word(snapshot, plan),
+        *render_insert(snapshot.format, preset, text, behind),
+    ]
+
+
+def _word_for_word(snapshot: Snapshot, plan: Plan) -> list[Message]:
+    """The span between base and summary. Behind a summary it needs what any kept tail needs."""
+    span = snapshot.between(snapshot.base.upto, plan.summary_from)
+    placed = [Entry(place, entry.message, entry.tokens) for place, entry in enumerate(span)]
+    needs = context_edits if snapshot.base.insert else repair_edits
+    return apply_context([entry.message for entry in placed], (), 0, needs(snapshot.format, placed))

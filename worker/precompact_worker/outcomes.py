@@ -1,0 +1,61 @@
+"""From whatever ended an attempt to what the ledger is told: one function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from redis.exceptions import RedisError
+
+from precompact_shared.engine.formats import InvalidEntry
+from precompact_shared.errors import PrecompactError, Retryable
+from precompact_worker.asking import SummaryRejected
+from precompact_worker.planning import Nothing, Unsupported
+
+DELAY_FIRST_MS = 500
+DELAY_MOST_MS = 60_000
+
+
+class Ending(StrEnum):
+    """Actions of the store's `finish`."""
+
+    RETRY = "retry"
+    DEAD = "dead"
+    SKIP = "skip"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ends: the action, its reason (a code, never text), and when to try again."""
+
+    action: Ending
+    reason: str
+    delay_ms: int = 0
+
+
+def outcome_of(error: BaseException, attempt: int) -> Outcome:
+    """What to do after `error` in the given attempt (from 1)."""
+    match error:
+        case Nothing():
+            return Outcome(Ending.SKIP, error.reason)
+        case SummaryRejected():
+            return Outcome(Ending.SKIP, error.reason)
+        case Unsupported():
+            return Outcome(Ending.DEAD, "unsupported")
+        case InvalidEntry():
+            return Outcome(Ending.DEAD, "invalid_entry")
+        case Retryable():
+            return Outcome(Ending.RETRY, error.code, max(int(error.retry_after_s * 1000), _pause_ms(attempt)))
+        case PrecompactError():
+            return Outcome(Ending.DEAD, error.code)
+        case TimeoutError():
+            return Outcome(Ending.RETRY, "deadline", _pause_ms(attempt))
+        case RedisError() | OSError():
+            return Outcome(Ending.RETRY, "state_unavailable", _pause_ms(attempt))
+        case _:
+            return Outcome(Ending.RETRY, "internal", _pause_ms(attempt))
+
+
+def _pause_ms(attempt: int) -> int:
+    return int(min(DELAY_FIRST_MS * 2 ** (max(1, attempt) - 1), DELAY_MOST_MS))

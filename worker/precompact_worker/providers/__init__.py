@@ -1,0 +1,1 @@
+"""Who writes summaries: one small protocol, one module each, a chain per policy."""

@@ -1,0 +1,29 @@
+"""The facts kept by code in the preset's sections: no network, no money, always there."""
+
+from __future__ import annotations
+
+import asyncio
+
+from precompact_shared.engine.summary import render
+from precompact_worker.providers.base import Reply, Request
+
+
+class Extractive:
+    """Last of every chain."""
+
+    name = "extractive"
+
+    async def summarise(self, request: Request) -> Reply:
+        """Renders the carried facts; off the loop, since long histories take a while."""
+        return await asyncio.to_thread(render_facts, request)
+
+
+def render_facts(request: Request) -> Reply:
+    """The reply, made on the spot."""
+    summary = render(request.carried, request.preset, request.max_tokens, request.focus)
+    return Reply(
+        text=summary.text,
+        tokens=summary.tokens,
+        input_tokens=request.covered_tokens,
+        output_tokens=summary.tokens,
+    )

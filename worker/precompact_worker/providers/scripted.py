@@ -1,0 +1,53 @@
+"""Answers with the extractive text after a given delay, or fails as it is told: for tests and the demo."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from precompact_shared.policy import Fault, ProviderSpec
+from precompact_worker.providers.base import ProviderFailed, ProviderRefused, Reply, Request, Stop
+from precompact_worker.providers.extractive import render_facts
+
+
+class Scripted:
+    """A provider that behaves as its spec says."""
+
+    name = "scripted"
+
+    def __init__(self, spec: ProviderSpec) -> None:
+        self._spec = spec
+
+    async def summarise(self, request: Request) -> Reply:
+        """Waits, then answers or fails."""
+        await asyncio.sleep(self._spec.delay_s)
+        fault = self._fault(request.attempt)
+        if fault is Fault.HANG:
+            await asyncio.Event().wait()
+        if fault is Fault.ERROR:
+            raise ProviderFailed(retry_after_s=0.05)
+        if fault is Fault.REFUSED:
+            raise ProviderRefused
+        reply = await asyncio.to_thread(render_facts, request)
+        return SPOILED[fault](reply, request) if fault else reply
+
+    def _fault(self, attempt: int) -> Fault | None:
+        times = self._spec.fault_times
+        return self._spec.fault if times == 0 or attempt <= times else None
+
+
+def _much_too_long(reply: Reply, request: Request) -> Reply:
+    """Larger than what it is to replace."""
+    size = max(request.covered_tokens, reply.tokens) + 1
+    return replace(reply, text=reply.text + " word" * size, tokens=reply.tokens + size)
+
+
+SPOILED: dict[Fault, Callable[[Reply, Request], Reply]] = {
+    Fault.EMPTY: lambda reply, _: replace(reply, text="  \n", tokens=0, output_tokens=0),
+    Fault.CUT_OFF: lambda reply, _: replace(
+        reply, text=reply.text[: len(reply.text) // 2], stop=Stop.CUT_OFF
+    ),
+    Fault.TOOL_CALL: lambda reply, _: replace(reply, text="", tokens=0, stop=Stop.TOOL_CALL),
+    Fault.NOT_SMALLER: _much_too_long,
+}

@@ -1,0 +1,193 @@
+"""What a job works on: the entries of a session at its start, and the base it builds on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from precompact_shared.engine.summary import Carried
+from precompact_shared.engine.types import Entry, Format, Message
+from precompact_shared.errors import Retryable
+from precompact_shared.store import reading
+from precompact_shared.store.executor import AsyncStore
+from precompact_shared.store.keys import SessionKeys
+from precompact_shared.store.reading import EntryMeta
+from precompact_shared.store.types import CandidateTag, SessionView
+
+CHUNK = 500
+
+
+class SnapshotGone(Retryable):
+    """Entries of the snapshot are no longer there; the ledger will say whether the job still is."""
+
+    code = "snapshot_gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """What the next candidate stands on: the current checkpoint, a candidate in a refresh, or nothing."""
+
+    upto: int = 0
+    insert: tuple[Message, ...] = ()
+    carried: Carried | None = None
+    """None: the facts have to be read off the originals again."""
+    pinned: tuple[int, ...] = ()
+    """Pinned entries that stand in the insert."""
+
+    @property
+    def read_from(self) -> int:
+        """First entry that has to be read."""
+        return self.upto if self.carried is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Read once, never changed: what happens to the session meanwhile is told by the ledger."""
+
+    view: SessionView
+    base: Base
+    entries: tuple[Entry, ...]
+    """From `base.read_from` to the length at the start."""
+    chains: tuple[str, ...]
+    """Chain digest behind each of `entries`."""
+    pinned: tuple[Entry, ...]
+    """Pinned entries in front of `entries`."""
+    replaced_before: int
+    """Tokens of `[0, base.upto)` in the context as it stands."""
+
+    @property
+    def format(self) -> Format:
+        """The session's wire format."""
+        return Format(self.view.format)
+
+    def between(self, start: int, stop: int) -> tuple[Entry, ...]:
+        """Entries `[start, stop)`, which must have been read."""
+        first = self.base.read_from
+        return self.entries[start - first : stop - first]
+
+    def prefix(self, upto: int) -> str:
+        """Chain digest of `[0, upto)`."""
+        return self.chains[upto - 1 - self.base.read_from]
+
+    def tokens_before(self, upto: int) -> int:
+        """Estimated tokens of the context up to `upto`."""
+        return self.replaced_before + sum(entry.tokens for entry in self.between(self.base.upto, upto))
+
+
+async def take_snapshot(
+    store: AsyncStore, keys: SessionKeys, view: SessionView, refreshed: CandidateTag | None
+) -> Snapshot:
+    """Reads what a job needs in chunks. Raises `SnapshotGone` when entries vanish meanwhile, and what Redis raises."""
+    base = await _read_base(store, keys, view, refreshed)
+    metas = await _read_metas(store, keys, base.read_from, view.length)
+    before = await _cum_at(store, keys, base.read_from)
+    bodies = await _read_bodies(store, keys, range(base.read_from, view.length))
+    entries = _entries(base.read_from, metas, bodies, before)
+    return Snapshot(
+        view=view,
+        base=base,
+        entries=entries,
+        chains=tuple(meta.chain for meta in metas),
+        pinned=await _read_pinned(store, keys, base),
+        replaced_before=await _tokens_before(store, keys, view, base.upto),
+    )
+
+
+async def _read_base(
+    store: AsyncStore, keys: SessionKeys, view: SessionView, refreshed: CandidateTag | None
+) -> Base:
+    cid, upto = (refreshed.cid, refreshed.upto) if refreshed else (view.checkpoint, view.upto)
+    if cid is None:
+        return Base()
+    body = _object(await store.run(reading.candidate_body(keys, cid)))
+    frozen = _object(await store.run(reading.frozen_context(keys, cid)))
+    return Base(
+        upto=upto,
+        insert=tuple(frozen.get("insert") or body.get("insert") or ()),
+        carried=_carried(body.get("carried")),
+        pinned=tuple(body.get("pinned") or ()),
+    )
+
+
+def _carried(stored: object) -> Carried | None:
+    """Facts written by this version; whatever else it is, the originals are read instead."""
+    if not isinstance(stored, Mapping):
+        return None
+    try:
+        return Carried.from_json(stored)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
+    # Written by us or by the API; holds messages of callers, so the same parser as for those.
+    found = json.loads(raw) if raw else {}
+    return found if isinstance(found, dict) else {}
+
+
+async def _read_metas(store: AsyncStore, keys: SessionKeys, start: int, stop: int) -> list[EntryMeta]:
+    found: list[EntryMeta] = []
+    for seqs in _chunks(range(start, stop)):
+        for meta in await store.run(reading.metas(keys, seqs)):
+            if meta is None:
+                raise SnapshotGone
+            found.append(meta)
+    return found
+
+
+async def _read_bodies(store: AsyncStore, keys: SessionKeys, seqs: Sequence[int]) -> list[Message]:
+    found: list[Message] = []
+    for chunk in _chunks(seqs):
+        for body in await store.run(reading.bodies(keys, chunk)):
+            if body is None:
+                raise SnapshotGone
+            found.append(_message(body))
+    return found
+
+
+async def _read_pinned(store: AsyncStore, keys: SessionKeys, base: Base) -> tuple[Entry, ...]:
+    """Pinned entries that are not among those read anyway."""
+    if not base.pinned or base.read_from == 0:
+        return ()
+    messages = await _read_bodies(store, keys, base.pinned)
+    return tuple(
+        Entry(seq, message, 0, pinned=True) for seq, message in zip(base.pinned, messages, strict=True)
+    )
+
+
+async def _tokens_before(store: AsyncStore, keys: SessionKeys, view: SessionView, upto: int) -> int:
+    """What the context now holds up to `upto`: the checkpoint's insert and the entries behind it."""
+    covered = await _cum_at(store, keys, upto) - await _cum_at(store, keys, view.upto)
+    return view.insert_tokens + covered
+
+
+async def _cum_at(store: AsyncStore, keys: SessionKeys, length: int) -> int:
+    """Tokens of `[0, length)`."""
+    if length == 0:
+        return 0
+    (meta,) = await store.run(reading.metas(keys, [length - 1]))
+    if meta is None:
+        raise SnapshotGone
+    return meta.cum
+
+
+def _entries(
+    first: int, metas: Sequence[EntryMeta], messages: Sequence[Message], before: int
+) -> tuple[Entry, ...]:
+    entries: list[Entry] = []
+    for seq, (meta, message) in enumerate(zip(metas, messages, strict=True), start=first):
+        entries.append(Entry(seq, message, meta.cum - before, pinned=meta.pinned))
+        before = meta.cum
+    return tuple(entries)
+
+
+def _message(body: bytes) -> Message:
+    # The standard parser takes what callers send: lone surrogates and integers of any size.
+    parsed: Message = json.loads(body)
+    return parsed
+
+
+def _chunks(seqs: Sequence[int]) -> Iterable[Sequence[int]]:
+    return (seqs[at : at + CHUNK] for at in range(0, len(seqs), CHUNK))
