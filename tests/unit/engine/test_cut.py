@@ -67,6 +67,9 @@ def history(wire: Format, sketches: str, *, tokens: Sequence[int] = (), start: i
         (A, "u cX rX a", {0, 1, 3, 4}),
         (C, "s u cX rX a", {0, 1, 2, 4, 5}),
         (R, "u cX rX a", {0, 1, 3, 4}),
+        # also where something stands between them
+        (R, "u cX a rX u", {0, 1, 4, 5}),
+        (A, "u cX u rX a", {0, 1, 4, 5}),
         # a batch is one unit, in one message or as neighbours, its results in one or many
         (A, "u cXY rX rY a", {0, 1, 4, 5}),
         (A, "u cX cY rXY a", {0, 1, 4, 5}),

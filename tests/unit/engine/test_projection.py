@@ -191,6 +191,16 @@ def test_calls_never_answered_get_one_edit_of_synthetic_results_behind_their_rep
     assert validate(Format.ANTHROPIC, context) == ()
 
 
+def test_a_reply_that_ends_in_an_empty_message_loses_it_and_keeps_its_results() -> None:
+    """The message goes, what is put behind it stays."""
+    empty: Message = {"role": "assistant", "content": []}
+    entries = entries_of([ASK, call("a"), empty, ASK, SAY])
+    gone, answer = repair_edits(Format.ANTHROPIC, entries)
+    assert (gone, answer.seq) == (Edit(2), 2)
+    context = apply_context([entry.message for entry in entries], (), 0, [gone, answer])
+    assert validate(Format.ANTHROPIC, context) == ()
+
+
 def test_a_call_at_the_end_waits_unless_its_caller_gave_it_up() -> None:
     """Only the caller can know that no answer will come."""
     entries = entries_of([ASK, call("a", "b")])
