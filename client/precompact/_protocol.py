@@ -7,12 +7,18 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from precompact.context import Compacted, Context, Recalled, read_candidate, read_job
-from precompact.errors import ProblemError, ServiceUnreachableError, UnexpectedAnswerError
-from precompact.record import Record, Statement
+from precompact.errors import (
+    ProblemError,
+    ServiceUnreachableError,
+    SessionDeletedError,
+    UnexpectedAnswerError,
+)
+from precompact.record import Delivery, Record, Statement
 from precompact.steps import Request, Retry, Steps, ask, encode
 
 Adopt = Literal["auto", "offer", "never"]
 RECOVERIES = 3  # repairs tried in one call before its refusal is raised
+PARTIAL: Mapping[str, Any] = {"adopt": "never"}  # asked with a part of a long list
 PAGE_TOKENS = 100_000  # asked of one page of the history while reloading
 
 
@@ -24,6 +30,7 @@ class Protocol:
         self.carry_on = carry_on
         self._retry = retry
         self._was_unreachable = False
+        self._doubtful: Request | None = None  # a rewind that may have happened
 
     # ------------------------------------------------------------------------------------------- the one call
     def prepare(
@@ -53,30 +60,43 @@ class Protocol:
     def flush(self) -> Steps[None]:
         """Deliver what is unsent and adopt nothing; no call when there is nothing to deliver."""
         if len(self.record.messages) > self.record.length:
-            yield from self._deliver({"adopt": "never"})
+            yield from self._deliver(PARTIAL)
 
     def _deliver(self, asked: Mapping[str, Any], wait_s: float = 0.0) -> Steps[dict[str, Any]]:
-        """One `prepare`, repeated with what its refusals say is missing; the record takes over the answer."""
-        record = self.record
-        entries = record.unsent()
-        for left in reversed(range(RECOVERIES + 1)):
-            request = self._post("prepare", {**record.fixed(), **entries, **asked}, wait_s=wait_s)
+        """Everything unsent, by `prepare`; long lists in parts, of which the last one asks what is `asked`.
+
+        A refusal that says what is missing is answered with just that. The record takes over each answer.
+        """
+        record, delivery, repairs = self.record, self.record.unsent(), RECOVERIES
+        while True:
+            options = asked if delivery.complete else PARTIAL
+            request = self._post("prepare", {**record.fixed(), **delivery.body, **options}, wait_s=wait_s)
             try:
                 body = yield from self._ask(request)
             except ProblemError as refusal:
-                if not left:
+                if not repairs:
                     raise
-                entries = self._repair(refusal)
+                repairs, delivery = repairs - 1, (yield from self._repair(refusal))
                 continue
-            record.absorb(body)
-            record.usage = None
-            if record.holds(body["context"]):
-                record.state(body["context"])
+            if self._take_over(body) and delivery.complete:
+                record.usage = None
                 return body
-            record.stated, entries = Statement(), record.unsent()
-        raise UnexpectedAnswerError("the service left out an insert this session does not hold")
+            if delivery.complete:  # an insert is missing that we do not hold: ask without claiming that we do
+                if not repairs:
+                    raise UnexpectedAnswerError("the service left out an insert this session does not hold")
+                repairs -= 1
+            delivery = record.unsent()
 
-    def _repair(self, refusal: ProblemError) -> dict[str, Any]:
+    def _take_over(self, body: Mapping[str, Any]) -> bool:
+        """Whether the stated context can be applied; without it the record holds none."""
+        self.record.absorb(body)
+        if self.record.holds(body["context"]):
+            self.record.state(body["context"])
+            return True
+        self.record.stated = Statement()
+        return False
+
+    def _repair(self, refusal: ProblemError) -> Steps[Delivery]:
         """The entries to send after a refusal that only says what the service lacks; else the refusal itself."""
         record, facts = self.record, refusal.facts
         match refusal.code:
@@ -89,6 +109,12 @@ class Protocol:
             case "history_diverged" if int(facts["length"]) <= int(facts["common"]) <= len(record.messages):
                 record.length, record.version = int(facts["common"]), int(facts["history_version"])
                 return record.unsent()
+            case "history_rewritten" if self._doubtful is not None:
+                # It was our own rewind, whose answer got lost. The same request gets the same answer.
+                request, self._doubtful = self._doubtful, None
+                body = yield from self._ask(request)
+                record.version, record.length = int(body["history_version"]), int(body["length"])
+                return record.unsent()
             case _:
                 raise refusal
 
@@ -100,27 +126,35 @@ class Protocol:
             raise ValueError(f"to must be between 0 and {len(record.messages)}")
         if to < record.length:
             try:
-                body = yield from self._ask(self._post("rewind", {"seen": record.seen, "to": to}))
+                body = yield from self._rewind(to)
             except ProblemError as refusal:
                 if refusal.code not in {"unseen_end", "history_gap", "history_regressed"}:
                     raise
                 # Either side may lack what was sent but never confirmed: settle that first.
-                yield from self._deliver({"adopt": "never"})
-                body = yield from self._ask(self._post("rewind", {"seen": record.seen, "to": to}))
+                yield from self._deliver(PARTIAL)
+                body = yield from self._rewind(to)
             record.version = int(body["history_version"])
         record.cut_off(to)
 
+    def _rewind(self, to: int) -> Steps[dict[str, Any]]:
+        request = self._post("rewind", {"seen": self.record.seen, "to": to})
+        self._doubtful = request
+        body = yield from self._ask(request)
+        self._doubtful = None
+        return body
+
     def reload(self) -> Steps[None]:
         """Replace the own list by the service's history."""
-        record, messages = self.record, list[Any]()
-        while True:
-            page = yield from self._ask(
-                self._get("history", {"from": len(messages), "max_tokens": PAGE_TOKENS})
-            )
-            entries = [entry["message"] for entry in page["entries"]]
-            messages += entries
-            if len(messages) >= int(page["length"]) or not entries:
-                break
+        record, messages, start, version = self.record, list[Any](), 0, None
+        while start is not None:
+            page = yield from self._ask(self._get("history", {"from": start, "max_tokens": PAGE_TOKENS}))
+            if version not in {None, page["history_version"]}:
+                messages, start, version = [], 0, None  # rewritten while we read
+                continue
+            messages += [entry["message"] for entry in page["entries"]]
+            start, version = page["next"], page["history_version"]
+        if len(messages) != int(page["length"]):
+            raise UnexpectedAnswerError("the history has holes: some entries could not be read")
         record.messages, record.pinned, record.usage = messages, set(), None
         record.version, record.length = int(page["history_version"]), len(messages)
         record.stated, record.candidate, record.prompt = Statement(), None, (0, 0)
@@ -132,14 +166,17 @@ class Protocol:
         body = yield from self._ask(self._post("fork", asked))
         old, length = self.record, int(body["length"])
         copy = Record(session_id, old.wire, old.model, old.window, old.max_output)
-        copy.messages, copy.length = old.messages[:length], length
+        copy.messages = old.messages[:length]
         copy.pinned = {seq for seq in old.pinned if seq < length}
-        copy.version = int(body["history_version"])
+        copy.absorb(body)
         return copy
 
     def delete(self) -> Steps[None]:
         """Delete the session with everything it holds at the service."""
-        yield from self._ask(Request("DELETE", self._path()))
+        try:
+            yield from self._ask(Request("DELETE", self._path()))
+        except SessionDeletedError:
+            return  # by an attempt whose answer got lost, or by somebody else: gone is gone
 
     # ------------------------------------------------------------------------------------------------ compaction
     def compact(self, focus: str | None, wait_s: float) -> Steps[Compacted]:

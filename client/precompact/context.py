@@ -50,7 +50,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What the service is doing for the session; `reason` is a stable code, `advice` what the caller can do."""
+    """What the service is doing for the session.
+
+    `reason` is a stable code, `advice` what the caller can do, `blocked_s` how long the call waited for a job.
+    """
 
     state: str = "unknown"
     reason: str = ""
@@ -58,6 +61,7 @@ class Compaction:
     job: Job | None = None
     candidate: Candidate | None = None
     advice: tuple[Any, ...] = ()
+    blocked_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ def read_compaction(body: Mapping[str, Any]) -> Compaction:
         job=read_job(body.get("job")),
         candidate=read_candidate(body.get("candidate")),
         advice=tuple(body.get("advice") or ()),
+        blocked_s=float(body.get("blocked_s") or 0.0),
     )
 
 

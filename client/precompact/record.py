@@ -8,8 +8,12 @@ from typing import Any
 
 from precompact.context import Context, Format, Status, read_compaction, read_request
 from precompact.errors import problem
-from precompact.replies import UsageBody, plain
+from precompact.replies import UsageBody, sendable
 from precompact.splice import Edit, Message, apply_context, fresh
+from precompact.steps import encode
+
+BATCH_ENTRIES = 1_000  # the service takes more at a time, but not any number
+BATCH_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,14 @@ class Statement:
     def apply(self, messages: Sequence[Message]) -> list[Message]:
         """What the model sees of `messages`, as a list that shares nothing with them."""
         return list(map(fresh, apply_context(messages, self.insert, self.keep_from, self.edits)))
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The part of a body that brings entries; `complete`: nothing is left for another call."""
+
+    body: Mapping[str, Any]
+    complete: bool
 
 
 @dataclass(slots=True)
@@ -58,11 +70,11 @@ class Record:
         return f'"{self.version}-{self.length}"'
 
     def add(self, messages: Iterable[Any], *, pinned: bool) -> None:
-        """Append copies of `messages` (mappings or SDK objects)."""
-        for message in messages:
-            if pinned:
-                self.pinned.add(len(self.messages))
-            self.messages.append(plain(message))
+        """Append copies of `messages` (mappings or SDK objects); all of them or, if one is no JSON, none."""
+        copies = [sendable(message) for message in messages]
+        if pinned:
+            self.pinned.update(range(len(self.messages), len(self.messages) + len(copies)))
+        self.messages += copies
 
     def measure(self, counts: UsageBody | None) -> None:
         """Keep the usage of the reply to the last context; a reply without a measure changes nothing."""
@@ -70,19 +82,30 @@ class Record:
             version, length = self.prompt
             self.usage = {**counts, "version": version, "length": length}
 
-    def unsent(self) -> dict[str, Any]:
-        """The part of a body that delivers what the service does not have yet."""
-        return self._entries(self.length)
+    def unsent(self) -> Delivery:
+        """What the service does not have yet, or as much of it as one call takes."""
+        return self._entries(self.length, {})
 
-    def whole(self) -> dict[str, Any]:
-        """The part of a body that heals a service which lost a version: everything we ever had."""
-        return self._entries(0) | {"view": "history", "heal": True}
+    def whole(self) -> Delivery:
+        """What heals a service that lost a version: everything we ever had, from its beginning."""
+        return self._entries(0, {"view": "history", "heal": True})
 
-    def _entries(self, start: int) -> dict[str, Any]:
-        body: dict[str, Any] = {"seen": self.seen, "messages": self.messages[start:]}
-        if pinned := sorted(seq - start for seq in self.pinned if seq >= start):
+    def _entries(self, start: int, more: Mapping[str, Any]) -> Delivery:
+        stop = self._end_of_batch(start)
+        body: dict[str, Any] = {"seen": self.seen, "messages": self.messages[start:stop], **more}
+        if pinned := sorted(seq - start for seq in self.pinned if start <= seq < stop):
             body["pinned"] = pinned
-        return body
+        return Delivery(body, complete=stop == len(self.messages))
+
+    def _end_of_batch(self, start: int) -> int:
+        if len(self.messages) - start < 2:
+            return len(self.messages)
+        size_bytes = 0
+        for seq in range(start, min(len(self.messages), start + BATCH_ENTRIES)):
+            size_bytes += len(encode(self.messages[seq]))
+            if size_bytes > BATCH_BYTES and seq > start:
+                return seq
+        return min(len(self.messages), start + BATCH_ENTRIES)
 
     def fixed(self) -> dict[str, Any]:
         """What every `prepare` states about the session: it may be the one that creates it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from precompact.context import Format
 from precompact.splice import Message, fresh
+from precompact.steps import encode
 
 UsageBody = dict[str, int]
 
@@ -31,6 +32,27 @@ def _plain_item(item: Any) -> Any:
     if isinstance(item, (list, tuple)):
         return [_plain_item(each) for each in item]
     return item
+
+
+def sendable(message: Any) -> Message:
+    """A message as plain JSON that both the service and the provider's SDK can send.
+
+    Lone surrogates, which no UTF-8 can carry, become U+FFFD. Raises TypeError or ValueError for what is no JSON.
+    """
+    copied = plain(message)
+    try:
+        encode(copied)
+    except UnicodeEncodeError:
+        return dict(_mended(copied))
+    return copied
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_mended(name): _mended(item) for name, item in value.items()}
+    return [_mended(item) for item in value] if isinstance(value, list) else value
 
 
 def messages_of(wire: Format, reply: Any) -> list[Message]:

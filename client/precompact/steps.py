@@ -72,11 +72,8 @@ RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Compact UTF-8 JSON. Lone surrogates are escaped; ValueError for what is no JSON (NaN, infinity)."""
-    try:
-        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+    """Compact UTF-8 JSON. Raises ValueError or TypeError for what is none: NaN, lone surrogates, foreign objects."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def send(request: Request, retry: Retry) -> Steps[Reply]:

@@ -25,6 +25,7 @@ class Stored:
     rewritten_at: int = 0
     checkpoints: list[Body] = field(default_factory=list)
     edits: list[Body] = field(default_factory=list)
+    last_rewind: tuple[Body, Body] | None = None  # request and answer
 
 
 class Refusal(Exception):
@@ -171,6 +172,8 @@ class FakeService:
         }
 
     def _rewind(self, session: Stored, body: Body) -> Body:
+        if session.last_rewind and session.last_rewind[0] == body:
+            return session.last_rewind[1]
         seen, to = body["seen"], body["to"]
         if seen["length"] < len(session.entries):
             raise Refusal(412, "unseen_end", **self._pair(session))
@@ -179,7 +182,9 @@ class FakeService:
         session.rewritten_at = session.version
         popped = [point for point in session.checkpoints if point["upto"] > to]
         session.checkpoints = [point for point in session.checkpoints if point["upto"] <= to]
-        return {**self._pair(session), "popped": len(popped)}
+        answer = {**self._pair(session), "popped": len(popped)}
+        session.last_rewind = (body, answer)
+        return answer
 
     def _fork(self, session: Stored, body: Body) -> Body:
         to = body.get("to", len(session.entries))
@@ -190,7 +195,12 @@ class FakeService:
         start, to = int(params.get("from", 0)), int(params.get("to", len(session.entries)))
         page = list(enumerate(session.entries))[start:to][:3]  # short pages, so that callers must go on
         found = [(seq, entry) for seq, entry in page if params.get("grep", "") in json.dumps(entry)]
-        return {"entries": [{"seq": seq, "message": entry} for seq, entry in found], **self._pair(session)}
+        more = start + 3 if start + 3 < to else None
+        return {
+            "entries": [{"seq": seq, "message": entry} for seq, entry in found],
+            "next": more,
+            **self._pair(session),
+        }
 
     def _adopt(self, session: Stored, etag: str) -> Body:
         if etag != f'"{session.version}-{len(session.entries)}"':

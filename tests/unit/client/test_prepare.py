@@ -9,6 +9,7 @@ from precompact import (
     Session,
     Status,
     UnexpectedAnswerError,
+    record,
 )
 from precompact.record import Statement
 from tests.unit.client.conftest import Open
@@ -178,6 +179,22 @@ def test_repairs_are_not_tried_for_ever(session: Session, service: FakeService) 
     with pytest.raises(ProblemError, match="history_gap"):
         session.prepare(said(0))
     assert len(service.requests) == 4
+
+
+def test_a_long_list_travels_in_parts(
+    session: Session, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By number and by size; only the last part may adopt, pins stay with their entries."""
+    monkeypatch.setattr(record, "BATCH_ENTRIES", 3)
+    monkeypatch.setattr(record, "BATCH_BYTES", 500)
+    session.append([said(0), said(1), {"role": "user", "content": "x" * 600}, said(3)])
+    session.append(said(4), pinned=True)
+    context = session.prepare(said(5), wait=1)
+    assert context.messages == service.sessions["s1"].entries == session.messages
+    assert [len(body["messages"]) for body in service.bodies()] == [2, 1, 3]
+    assert [body.get("adopt") for body in service.bodies()] == ["never", "never", None]
+    assert [body.get("wait") for body in service.bodies()] == [None, None, 1]
+    assert [body.get("pinned") for body in service.bodies()] == [None, None, [1]]
 
 
 def test_options_are_sent_when_given(session: Session, service: FakeService) -> None:

@@ -7,7 +7,6 @@ import pytest
 from precompact import Session
 from precompact.context import Format
 from precompact.replies import messages_of, plain, usage_of
-from precompact.steps import encode
 from tests.unit.client.conftest import Open
 from tests.unit.client.fake_service import FakeService
 from tests.unit.client.test_prepare import said
@@ -108,9 +107,16 @@ def test_what_is_neither_mapping_nor_sdk_object_is_a_type_error() -> None:
         plain("hello")
 
 
-def test_any_text_can_be_sent_and_no_number_that_is_none() -> None:
-    """A lone surrogate from some tool's output must not stop the agent."""
-    assert encode({"a": "äß海"}) == '{"a":"äß海"}'.encode()
-    assert encode({"a": "\ud800"}) == b'{"a":"\\ud800"}'
-    with pytest.raises(ValueError, match="JSON"):
-        encode({"a": float("nan")})
+def test_text_that_no_utf8_can_carry_does_not_stop_the_agent(session: Session, service: FakeService) -> None:
+    """A lone surrogate from some tool's output: neither the service nor an SDK could send it."""
+    context = session.prepare({"role": "user", "content": "a\ud800b äß海 \ud83d\ude42"})
+    assert context.messages == [{"role": "user", "content": "a\ufffdb äß海 🙂"}]
+    assert service.sessions["s1"].entries == session.messages
+
+
+@pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
+def test_what_is_no_json_is_refused_when_it_is_appended(session: Session, value: Any) -> None:
+    """And nothing of the call is kept: it would spoil every later one."""
+    with pytest.raises((ValueError, TypeError)):
+        session.append([said(0), {"role": "user", "content": value}])
+    assert session.messages == []

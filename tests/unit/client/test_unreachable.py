@@ -78,6 +78,36 @@ def test_a_rewind_without_answer_changes_nothing_here(session: Session, service:
     assert session.messages == service.sessions["s1"].entries == [said(0)]
 
 
+def test_a_rewind_whose_answer_was_lost_is_no_conflict_later(session: Session, service: FakeService) -> None:
+    """The service did it, we were told that nothing changed: the entries go back, and both agree."""
+    talk(session, 0, 4)
+    service.fail = lambda _: "lose"
+    with pytest.raises(ServiceUnreachableError):
+        session.rewind(1)
+    service.fail = lambda _: "answer"
+    context = session.prepare(said(4))
+    assert context.messages == service.sessions["s1"].entries == [said(number) for number in range(5)]
+
+
+def test_a_rewind_whose_answer_was_lost_can_be_called_again(session: Session, service: FakeService) -> None:
+    """The same request gets the same answer."""
+    talk(session, 0, 4)
+    service.fail = lambda _: "lose"
+    with pytest.raises(ServiceUnreachableError):
+        session.rewind(1)
+    service.fail = lambda _: "answer"
+    session.rewind(1)
+    assert session.prepare(said(1)).messages == service.sessions["s1"].entries == [said(0), said(1)]
+
+
+def test_a_deletion_whose_answer_was_lost_is_done(session: Session, service: FakeService) -> None:
+    """Gone is gone, by whichever attempt."""
+    session.prepare(said(0))
+    service.fail = lambda number: "lose" if number == 1 else "answer"
+    session.delete()
+    assert service.deleted == {"s1"}
+
+
 def test_pauses_grow_are_bounded_and_do_what_the_service_asks() -> None:
     """Doubling with jitter; a Retry-After counts, up to the longest pause."""
     retry = Retry(attempts=9, first_pause_s=0.2, longest_pause_s=2.0)
