@@ -15,7 +15,16 @@ from precompact_api import metrics
 from precompact_api.edge import Edge
 from precompact_api.openapi import describe
 from precompact_api.problems import Code, Problem
-from precompact_api.routes import compaction, history, hot, probes, sessions, tenants
+from precompact_api.routes import (
+    compaction,
+    history,
+    hot,
+    probes,
+    rewriting,
+    sessions,
+    sight,
+    tenants,
+)
 from precompact_api.service import Service
 from precompact_shared.engine.tokens import warm_up
 from precompact_shared.logging import configure_logging
@@ -46,7 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     for path, handler in hot.hot_routes(service):
         app.add_route(path, handler, methods=["POST"])
-    for module in (sessions, compaction, history, tenants, probes):
+    for module in (sessions, rewriting, compaction, sight, history, tenants, probes):
         app.include_router(module.routes(service))
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(HTTPException, _http)

@@ -98,7 +98,8 @@ async def render(service: Service, view: SessionView, projection: Projection, le
     padded: list[Any] = [None] * projection.keep_from
     for start in range(projection.keep_from, length, CHUNK):
         seqs = range(start, min(start + CHUNK, length))
-        for seq, body in zip(seqs, await service.read(reading.bodies(keys, seqs)), strict=True):
+        bodies = await service.read(reading.bodies(keys, seqs))
+        for seq, body in zip(seqs, bodies, strict=True):
             raw = b"null" if body is None else body
             padded.append(msgspec.json.decode(raw) if seq in edited else msgspec.Raw(raw))
     try:

@@ -85,7 +85,8 @@ async def _entries(service: Service, keys: SessionKeys, start: int, stop: int) -
     before = [start - 1] if start else []
     metas = await service.read(reading.metas(keys, [*before, *seqs]))
     bodies = await service.read(reading.bodies(keys, seqs))
-    cum = metas.pop(0).cum if before and metas[0] is not None else 0
+    earlier = metas.pop(0) if before else None
+    cum = earlier.cum if earlier else 0
     entries = []
     for meta, body in zip(metas, bodies, strict=True):
         if meta is None or body is None:

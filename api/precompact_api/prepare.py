@@ -19,7 +19,7 @@ from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
 from precompact_api.sizing import Sizing, advice, size_up
 from precompact_shared.engine.gates import Mode
-from precompact_shared.store.types import CandidateTag, SessionView
+from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
 
 class Status(StrEnum):
@@ -158,7 +158,7 @@ async def state(
         context["messages"] = await render(service, view, projection, view.length)
         if have is not None and have == view.checkpoint:
             context.pop("insert", None)
-    answer = {
+    answer: dict[str, Any] = {
         "status": settled.status.value,
         "length": view.length,
         "history_version": view.version,
@@ -176,7 +176,7 @@ def compaction(caller: Caller, settled: Settled, sizing: Sizing) -> dict[str, An
     ready = open_candidates(view, floors=False)
     job = view.job if view.job is not None and view.job.is_live else None
     return {
-        "state": _state(caller, settled, ready, job is not None),
+        "state": _state(caller, settled, ready, job),
         "reason": settled.reason,
         "generation": view.checkpoint_n,
         "job": None if job is None else {"id": job.jid, "kind": job.kind.value, "state": job.state.value},
@@ -186,12 +186,12 @@ def compaction(caller: Caller, settled: Settled, sizing: Sizing) -> dict[str, An
     }
 
 
-def _state(caller: Caller, settled: Settled, ready: list[CandidateTag], preparing: bool) -> str:
+def _state(caller: Caller, settled: Settled, ready: list[CandidateTag], job: JobTag | None) -> str:
     if settled.status in {Status.ADOPTED, Status.WAITED, Status.REDUCED}:
         return "adopted"
     if ready:
         return "ready"
-    if preparing:
+    if job is not None:
         return "preparing"
     return "paused" if caller.tenant.policy.paused else "idle"
 

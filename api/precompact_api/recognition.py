@@ -43,7 +43,8 @@ async def find_opening(
 ) -> Opening | None:
     """The newest checkpoint whose whole insert the list opens with; None when it opens with none of them."""
     keys = service.session(view.tenant, view.session)
-    for tag in reversed(await service.read(reading.checkpoints(keys))):
+    chain = await service.read(reading.checkpoints(keys))
+    for tag in reversed(chain):
         frozen = await frozen_context(service, view, tag.cid)
         insert = [
             digest(canonical(reader.format, message), reader.digest_key) for message in frozen.messages()

@@ -27,19 +27,21 @@ def _anthropic(message: Message) -> Message:
 def _anthropic_part(part: dict[str, Any]) -> dict[str, Any]:
     kind = str(part.get("type"))
     if kind.endswith("tool_use"):
-        kept = {name: part[name] for name in ("id", "name", "server_name") if name in part}
-        return {"type": kind, **kept, "input": {}}
+        return {"type": kind, **_only(part, "id", "name", "server_name"), "input": {}}
     if kind == "tool_result":
-        kept = {name: part[name] for name in ("tool_use_id", "is_error") if name in part}
-        return {"type": kind, **kept, "content": REDACTED}
+        return {"type": kind, **_only(part, "tool_use_id", "is_error"), "content": REDACTED}
     if kind.endswith("tool_result"):
         error = {"type": f"{kind}_error", "error_code": "unavailable"}
         return {"type": kind, "tool_use_id": part.get("tool_use_id"), "content": error}
     return {"type": "text", "text": REDACTED}
 
 
+def _only(owner: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: owner[name] for name in names if name in owner}
+
+
 def _chat(message: Message) -> Message:
-    kept = {name: message[name] for name in ("role", "tool_call_id") if name in message}
+    kept = _only(message, "role", "tool_call_id")
     if message.get("role") == "function":
         kept["name"] = message.get("name")
     calls = message.get("tool_calls")

@@ -1,5 +1,8 @@
-"""Waiting for something to happen to a session: one reader of the shards' streams per process, and only while
-somebody waits. A waiter registers first and looks at the session afterwards, so that nothing falls in between."""
+"""Waiting for something to happen to a session.
+
+One reader of the shards' streams per process, and only while somebody waits. A waiter registers first and looks at
+the session afterwards, so that nothing falls in between.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,9 @@ _head = msgspec.json.Decoder(_Head).decode
 _OF_NO_INTEREST = frozenset({"size"})
 
 
+Places = dict[bytes | str | memoryview, int | bytes | str | memoryview]
+
+
 class Watch:
     """One waiter's bell."""
 
@@ -54,10 +60,10 @@ class Waiting:
 
     def __init__(self, client: redis.asyncio.Redis, layout: Layout) -> None:
         self._client = client
-        self._streams = [shard.events for shard in layout.all_shards()]
+        self._streams = [shard.events.encode() for shard in layout.all_shards()]
         self._watches: dict[tuple[str, str], set[Watch]] = {}
         self._reader: asyncio.Task[None] | None = None
-        self._places: dict[str, bytes | str] = {}
+        self._places: Places = {}
         self._opening = asyncio.Lock()
 
     @contextlib.asynccontextmanager
@@ -92,13 +98,14 @@ class Waiting:
                 self._places = await self._ends()
             self._reader = asyncio.create_task(self._read(), name="stream-reader")
 
-    async def _ends(self) -> dict[str, bytes | str]:
+    async def _ends(self) -> Places:
         pipe = self._client.pipeline(transaction=False)
         for stream in self._streams:
             pipe.xrevrange(stream, count=1)
         newest = await pipe.execute()
         return {
-            stream: found[0][0] if found else "0" for stream, found in zip(self._streams, newest, strict=True)
+            stream: found[0][0] if found else b"0"
+            for stream, found in zip(self._streams, newest, strict=True)
         }
 
     async def _read(self) -> None:
@@ -117,7 +124,7 @@ class Waiting:
         batches = answer.items() if isinstance(answer, dict) else answer or ()
         for stream, events in batches:
             for place, fields in events:
-                self._places[stream.decode()] = place
+                self._places[stream] = place
                 self._deliver(fields.get(b"e", b""))
 
     def _deliver(self, event: bytes) -> None:

@@ -19,7 +19,6 @@ from precompact_shared.store import tenants as tenant_ops
 from precompact_shared.store.keys import SessionKeys
 from precompact_shared.store.tenants import Scope
 
-
 ALL_SCOPES = frozenset({Scope.AGENT, Scope.OPS, Scope.ADMIN})
 
 

@@ -1,17 +1,15 @@
-"""Compaction by hand: adopt, decline, compact, revert; and what the session holds of jobs and candidates."""
+"""Compaction by hand: adopt, decline, compact, revert."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
 from precompact_api.adoption import Attempt, Terms, adopt, open_candidates
 from precompact_api.answers import answer, etag, if_match, preferred_wait_s, session_answer
-from precompact_api.auth import SIGHT
 from precompact_api.bodies import AdoptBody, CompactBody, DeclineBody, EmptyBody
 from precompact_api.cutting import preview
 from precompact_api.jobs import claim
@@ -22,7 +20,7 @@ from precompact_api.service import Service
 from precompact_api.sizing import size_up
 from precompact_shared.clock import monotonic_s
 from precompact_shared.store import reading
-from precompact_shared.store.types import CandidateTag, JobKind, JobTag, Seen, SessionView
+from precompact_shared.store.types import CandidateTag, JobKind, Seen, SessionView
 
 
 def routes(service: Service) -> APIRouter:
@@ -62,7 +60,9 @@ def routes(service: Service) -> APIRouter:
         return await _compact(call, body, preferred_wait_s(request))
 
     @router.post("/v1/sessions/{session}/checkpoints/{n}/revert", summary="Take the newest checkpoint back")
-    async def revert_checkpoint(session: str, request: Request, n: int = Path(ge=1, le=2**31)) -> Response:
+    async def revert_checkpoint(
+        session: str, request: Request, n: Annotated[int, Path(ge=1, le=2**31)]
+    ) -> Response:
         call = await session_call(service, request, session)
         await read_as(service, request, EmptyBody)
         done = await service.run(call.ops.revert(n, req=f"revert:{n}"))
@@ -76,40 +76,7 @@ def routes(service: Service) -> APIRouter:
         }
         return answer(facts, 200, etag(done.version, done.length))
 
-    @router.get("/v1/sessions/{session}/checkpoints", summary="The chain of checkpoints, oldest first")
-    async def list_checkpoints(session: str, request: Request) -> Response:
-        call = await session_call(service, request, session, SIGHT)
-        view = await call.view()
-        chain = await service.read(reading.checkpoints(call.keys))
-        return session_answer(view, {"checkpoints": chain})
-
-    @router.get("/v1/sessions/{session}/candidates", summary="Candidates, open and lately closed")
-    async def list_candidates(session: str, request: Request) -> Response:
-        call = await session_call(service, request, session, SIGHT)
-        view = await call.view()
-        return session_answer(view, {"candidates": await service.read(reading.candidates(call.keys))})
-
-    @router.get(
-        "/v1/sessions/{session}/decisions", summary="The last decisions with their facts, newest first"
-    )
-    async def list_decisions(session: str, request: Request) -> Response:
-        call = await session_call(service, request, session, SIGHT)
-        view = await call.view()
-        return session_answer(view, {"decisions": await service.read(reading.decisions(call.keys))})
-
-    @router.get("/v1/sessions/{session}/jobs", summary="The ledger's records, oldest first")
-    async def list_jobs(session: str, request: Request) -> Response:
-        call = await session_call(service, request, session, SIGHT)
-        view = await call.view()
-        jobs = [_without_focus(job) for job in await service.read(reading.jobs(call.keys))]
-        return session_answer(view, {"jobs": jobs})
-
     return router
-
-
-def _without_focus(job: JobTag) -> JobTag:
-    """What a user asked to keep is text of the conversation, not sight."""
-    return msgspec.structs.replace(job, focus=None)
 
 
 async def _adopt(call: SessionCall, cid: str | None, expected: Seen | None) -> Attempt:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -25,14 +26,35 @@ PAGE_ENTRIES = 10_000
 MOST = 2**53 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which entries are asked for."""
+
+    start: int
+    stop: int
+    grep: str | None
+    max_tokens: int
+
+
 @dataclass(slots=True)
 class _Page:
     """What has been found, and what still fits."""
 
     tokens_left: int
     bytes_left: int = PAGE_BYTES
-    entries: list[dict[str, Any]] = msgspec.UNSET  # type: ignore[assignment]
+    entries: list[dict[str, Any]] = field(default_factory=list)
     next: int | None = None
+
+    def takes(self, body: bytes, tokens: int) -> bool:
+        """Whether one more fits; the first always does."""
+        fits = tokens <= self.tokens_left and len(body) <= self.bytes_left
+        return not self.entries or (fits and len(self.entries) < PAGE_ENTRIES)
+
+    def add(self, seq: int, body: bytes, tokens: int) -> None:
+        """Takes one more."""
+        self.entries.append({"seq": seq, "message": msgspec.Raw(body)})
+        self.tokens_left -= tokens
+        self.bytes_left -= len(body)
 
 
 def routes(service: Service) -> APIRouter:
@@ -40,7 +62,7 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["history"])
 
     @router.get("/v1/sessions/{session}/history", summary="Entries as they were sent, page by page")
-    async def read_history(
+    async def read_history(  # noqa: PLR0917 - the query is the signature
         session: str,
         request: Request,
         start: Annotated[int, Query(alias="from", ge=0, le=MOST)] = 0,
@@ -51,7 +73,7 @@ def routes(service: Service) -> APIRouter:
         call = await session_call(service, request, session)
         view = await call.view()
         stop = min(view.length, view.length if to is None else to)
-        page = await _read(call, view, start, stop, grep, max_tokens)
+        page = await _read(call, view, _Wanted(start, stop, grep, max_tokens))
         facts = {
             "entries": page.entries,
             "length": view.length,
@@ -64,27 +86,21 @@ def routes(service: Service) -> APIRouter:
     return router
 
 
-async def _read(
-    call: SessionCall, view: SessionView, start: int, stop: int, grep: str | None, max_tokens: int
-) -> _Page:
-    page = _Page(max_tokens, entries=[])
-    for at in range(start, stop, CHUNK):
-        seqs = range(at, min(at + CHUNK, stop))
+async def _read(call: SessionCall, view: SessionView, wanted: _Wanted) -> _Page:
+    page = _Page(wanted.max_tokens)
+    for at in range(wanted.start, wanted.stop, CHUNK):
+        seqs = range(at, min(at + CHUNK, wanted.stop))
         bodies = await call.service.read(reading.bodies(call.keys, seqs))
         sizes = await _sizes(call, seqs)
-        if grep:
-            bodies = await asyncio.to_thread(_matching, Format(view.format), bodies, grep.casefold())
+        if wanted.grep:
+            bodies = await asyncio.to_thread(_matching, Format(view.format), bodies, wanted.grep.casefold())
         for seq, body, tokens in zip(seqs, bodies, sizes, strict=True):
             if body is None:
                 continue
-            if page.entries and (
-                tokens > page.tokens_left or len(body) > page.bytes_left or len(page.entries) >= PAGE_ENTRIES
-            ):
+            if not page.takes(body, tokens):
                 page.next = seq
                 return page
-            page.entries.append({"seq": seq, "message": msgspec.Raw(body)})
-            page.tokens_left -= tokens
-            page.bytes_left -= len(body)
+            page.add(seq, body, tokens)
     return page
 
 
@@ -95,7 +111,7 @@ async def _sizes(call: SessionCall, seqs: range) -> list[int]:
     sums = [meta.cum if meta else 0 for meta in metas]
     if not before:
         sums.insert(0, 0)
-    return [after - earlier for earlier, after in zip(sums, sums[1:], strict=False)]
+    return [after - earlier for earlier, after in pairwise(sums)]
 
 
 def _matching(wire: Format, bodies: list[bytes | None], wanted: str) -> list[bytes | None]:

@@ -18,8 +18,9 @@ from precompact_api.recording import Incoming, as_prepare, record, request_hash
 from precompact_api.service import Service
 from precompact_shared.clock import monotonic_s
 
-_prepare = msgspec.json.Decoder(PrepareBody)
-_append = msgspec.json.Decoder(AppendBody)
+Decoder = msgspec.json.Decoder[Any]
+_prepare: Decoder = msgspec.json.Decoder(PrepareBody)
+_append: Decoder = msgspec.json.Decoder(AppendBody)
 
 
 def hot_routes(service: Service) -> list[tuple[str, Any]]:
@@ -58,13 +59,13 @@ def hot_routes(service: Service) -> list[tuple[str, Any]]:
 async def _incoming(
     service: Service,
     request: Request,
-    decoder: msgspec.json.Decoder[PrepareBody] | msgspec.json.Decoder[AppendBody],
+    decoder: Decoder,
 ) -> Incoming:
     caller = await identify(service, request)
     session = session_id(request.path_params["session"])
     settings = service.settings
     raw = await read_body(request, settings.body_limit_bytes)
-    body = parse(decoder, raw, nesting_limit=settings.nesting_limit)
+    body: PrepareBody | AppendBody = parse(decoder, raw, nesting_limit=settings.nesting_limit)
     return Incoming(
         caller=caller,
         session=session,

@@ -138,6 +138,8 @@ def _merged(entry: Entry, edits: list[Edit]) -> Iterator[Edit]:
 
 
 def _part_edits(entry: Entry, parts: dict[int, Edit]) -> Iterator[Edit]:
+    if not parts:
+        return
     removed = {part for part, edit in parts.items() if edit.value is None}
     rest = [one for index, one in enumerate(entry.message["content"]) if index not in removed]
     if removed and all(_is_blank(one) for one in rest):
