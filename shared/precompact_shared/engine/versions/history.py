@@ -12,6 +12,7 @@ from precompact_shared.engine.versions.session import (
     Session,
     Tombstone,
     grown,
+    headed,
     on_session,
     shown,
     touched,
@@ -57,7 +58,7 @@ def append(
     if refusal:
         return state, refusal
     after = with_changes(grown(session, fresh, now_ms), changes or Changes())
-    if after is not session:
+    if after != session:
         after = touched(after)
     answer = Outcome("ok", appended=len(fresh), at=start + len(entries))
     return _keyed(after, key, replace(answer, version=after.version, length=after.length))
@@ -115,7 +116,7 @@ def replaced(
         return session, refusal
     if session.entries[seq].digest == entry.digest:
         return shown(session, "ok", at=seq)
-    entries = (*session.entries[:seq], entry, *session.entries[seq + 1 :])
+    entries = headed((*session.entries[:seq], entry, *session.entries[seq + 1 :]))
     return _rewritten(session, seq, entries, now_ms, req)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from precompact_shared.engine.versions.session import Known, Session, Tombstone, on_session, shown
+from precompact_shared.engine.versions.session import Known, Session, Tombstone, on_session, shown, touched
 from precompact_shared.engine.versions.values import Outcome, Spec
 
 
@@ -19,6 +19,7 @@ def made(spec: Spec, now_ms: int, *, incarnation: int = 0, version: int = 0, vis
         incarnation=incarnation,
         version=version,
         rewritten_at=version,
+        cp_at=version,
         visible=visible,
         last_at_ms=now_ms,
     )
@@ -30,9 +31,9 @@ def create(state: Known, spec: Spec, now_ms: int, *, recreate: bool = False) -> 
         if not recreate:
             return state, Outcome("gone")
         above = max(state.version, state.rewritten_at) + 1
-        return shown(made(spec, now_ms, incarnation=state.incarnation + 1, version=above), "created")
+        return shown(touched(made(spec, now_ms, incarnation=state.incarnation + 1, version=above)), "created")
     if state is None:
-        return shown(made(spec, now_ms), "created")
+        return shown(touched(made(spec, now_ms)), "created")
     if not state.visible:
         return state, Outcome("not_found")
     if state.format != spec.format:

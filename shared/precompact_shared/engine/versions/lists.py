@@ -37,7 +37,7 @@ def sync(
     if not heal and common == session.length:
         after = with_changes(grown(session, entries[common:], now_ms), changes)
         facts = {"appended": answer.appended, "at": answer.at, "common": common}
-        return shown(after if after is session else touched(after), "ok", **facts)
+        return shown(after if after == session else touched(after), "ok", **facts)
     removes = common < session.length
     session, popped = rewrite(
         session, common, session.entries[:common], now_ms, seen.version + 1 if heal else None

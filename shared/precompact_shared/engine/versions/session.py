@@ -166,11 +166,12 @@ def grown(session: Session, fresh: tuple[Entry, ...], now_ms: int) -> Session:
     """The session with entries at its end; system and developer entries at the head are pinned."""
     if not fresh:
         return session
-    entries = _headed(session.entries + fresh)
+    entries = headed(session.entries + fresh)
     return replace(session, entries=entries, chain=chained(session.chain, fresh), last_at_ms=now_ms)
 
 
-def _headed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def headed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries with system and developer entries at the head pinned."""
     head = next((seq for seq, entry in enumerate(entries) if entry.role != "s"), len(entries))
     if all(entry.pinned for entry in entries[:head]):
         return entries

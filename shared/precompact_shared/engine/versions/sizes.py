@@ -15,7 +15,7 @@ def with_changes(session: Session, changes: Changes) -> Session:
     unnamed = switched and changes.usage is not None and changes.usage.model is None
     if changes.usage and not unnamed and is_base(session, changes.usage):
         session = _anchored(session, changes.usage)
-    if changes.overflow:
+    if changes.overflow and size(session) != (session.observed_limit or 0):
         session = replace(session, observed_limit=size(session))
     return session
 
