@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 from redis.exceptions import RedisError
 
-from precompact_shared.logging import get_logger
+from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.policy import Policy, chain_of
 from precompact_shared.settings import Settings
 from precompact_shared.store.executor import AsyncStore
@@ -85,11 +85,16 @@ class Attempt:
             if not self._tools.is_draining():
                 raise
             return await self._finish(Outcome(Ending.RELEASE, "drain"), DRAIN_PATIENCE_S)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
             outcome = outcome_of(error, self._job.attempt)
             if outcome.reason == "internal":
-                log.exception("job failed", jid=self._job.jid)
+                self._tell(error)
             return await self._finish(outcome, FINISH_PATIENCE_S)
+
+    def _tell(self, error: Exception) -> None:
+        """Type and places alone: a traceback with values would quote the conversation."""
+        facts = describe_exception(None, "", {"exc_info": error})
+        log.error("job failed inside", jid=self._job.jid, **facts)
 
     async def _make(self) -> tuple[Candidate, float]:
         """The full candidate, and the seconds left to store it. The floor is stored on the way."""

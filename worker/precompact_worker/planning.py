@@ -66,6 +66,8 @@ def make_plan(snapshot: Snapshot, wishes: Wishes, *, keep_tokens: int, boundary:
     current = snapshot.base.upto
     if wishes.start is not None and wishes.start < current:
         raise Nothing("from_already_covered")
+    if wishes.upto is not None and wishes.upto <= current:
+        raise Nothing("upto_already_covered")
     if wishes.start is not None and wishes.start >= snapshot.view.length:
         raise Nothing("from_beyond_the_end")
     start = current if wishes.start is None else _nearest_safe(snapshot, wishes.start)
@@ -90,7 +92,8 @@ def _nearest_safe(snapshot: Snapshot, wanted: int) -> int:
     """The last safe place at or before `wanted`, never before the base."""
     first = snapshot.base.upto
     tail = snapshot.between(first, snapshot.view.length)
-    return max(first + place for place in safe_cuts(snapshot.format, tail) if first + place <= wanted)
+    safe = (first + place for place in safe_cuts(snapshot.format, tail))
+    return max((place for place in safe if place <= wanted), default=first)
 
 
 def _whole(extra: Mapping[str, Any], name: str) -> int | None:
