@@ -23,6 +23,7 @@ SMALL = {"format": "anthropic", "window": 3_265, "max_output": 200}
 
 @pytest.fixture
 def http(service: Service) -> Iterator[httpx.Client]:
+    """A client with the test's own key."""
     with service.client() as client:
         yield client
 
@@ -36,11 +37,13 @@ class Agent:
         self.version = self.length = 0
 
     def post(self, news: list[dict[str, Any]], **options: Any) -> httpx.Response:
+        """Sends news; the response as it is."""
         self.messages += news
         body = {**self.fixed, "seen": {"version": self.version, "length": self.length}, "messages": news}
         return self.http.post(f"/v1/sessions/{self.session}/prepare", json=body | options)
 
     def prepare(self, news: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+        """Sends news and takes over what the answer says."""
         response = self.post(news, **options)
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
@@ -49,12 +52,14 @@ class Agent:
         return answer
 
     def context(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
+        """The stated context, spliced from the own list."""
         stated = answer["context"]
         return apply_context(self.messages, stated["insert"], stated["keep_from"], stated["edits"])
 
 
 @pytest.fixture
 def agent(http: httpx.Client) -> Agent:
+    """An agent of session `s`."""
     return Agent(http, "s")
 
 
@@ -126,14 +131,20 @@ def test_a_gap_says_where_to_go_on(agent: Agent) -> None:
     }
 
 
-def test_another_writers_entries_are_a_divergence_with_the_common_length(agent: Agent, http: httpx.Client) -> None:
+def test_another_writers_entries_are_a_divergence_with_the_common_length(
+    agent: Agent, http: httpx.Client
+) -> None:
     """Rule 20: a caller who lacks entries is told, and nothing is adopted."""
     agent.prepare(turns(1))
     other = Agent(http, "s")
     other.length = 2
     other.prepare(turns(1, start=7))
     refused = agent.post([])
-    assert (refused.status_code, refused.json()["code"], refused.json()["common"]) == (409, "history_diverged", 2)
+    assert (refused.status_code, refused.json()["code"], refused.json()["common"]) == (
+        409,
+        "history_diverged",
+        2,
+    )
     refused = agent.post(turns(1, start=3))
     assert (refused.json()["code"], refused.json()["common"]) == ("history_diverged", 2)
     assert http.get("/v1/sessions/s").json()["length"] == 4
@@ -165,7 +176,13 @@ def test_a_service_that_lost_its_newest_writes_is_healed_by_the_whole_list(agent
 
 def test_a_session_lost_as_a_whole_is_healed_too(agent: Agent) -> None:
     """The version is above what the caller saw, also when the session had to be made anew."""
-    body = {**SMALL, "seen": {"version": 3, "length": 4}, "view": "history", "heal": True, "messages": turns(2)}
+    body = {
+        **SMALL,
+        "seen": {"version": 3, "length": 4},
+        "view": "history",
+        "heal": True,
+        "messages": turns(2),
+    }
     healed = agent.http.post("/v1/sessions/lost/prepare", json=body)
     assert healed.status_code == 200, healed.text
     assert (healed.json()["length"], healed.json()["history_version"]) == (4, 4)
@@ -213,7 +230,9 @@ def test_a_candidate_without_seen_is_not_adopted(agent: Agent, service: Service)
     """A caller that does not say what it holds only looks."""
     agent.prepare(turns(10, words=4))
     put(service, "s", upto=10)
-    agent.http.post("/v1/sessions/s/messages", json={"seen": {"version": 0, "length": 20}, "messages": turns(3, words=4)})
+    agent.http.post(
+        "/v1/sessions/s/messages", json={"seen": {"version": 0, "length": 20}, "messages": turns(3, words=4)}
+    )
     answer = agent.http.post("/v1/sessions/s/prepare", json={}).json()
     assert (answer["context"]["checkpoint"], answer["compaction"]["reason"]) == (None, "seen_missing")
 
@@ -256,7 +275,9 @@ def test_a_declined_candidate_is_gone_for_good(agent: Agent, service: Service) -
     assert (unknown.status_code, unknown.json()["reason"]) == (412, "unknown")
 
 
-def test_at_hard_with_nothing_ready_the_answer_is_overflow_and_a_job_runs(agent: Agent, service: Service) -> None:
+def test_at_hard_with_nothing_ready_the_answer_is_overflow_and_a_job_runs(
+    agent: Agent, service: Service
+) -> None:
     """Nothing is waited for when the caller does not allow it."""
     answer = agent.prepare(turns(14, words=5))
     assert answer["status"] == "overflow"
@@ -316,7 +337,9 @@ def test_a_refused_request_starts_one_overflow_job(agent: Agent, service: Servic
     assert agent.prepare([], overflow=True)["status"] == "adopted"
 
 
-def test_a_manual_job_goes_before_a_ready_candidate_while_the_caller_waits(agent: Agent, service: Service) -> None:
+def test_a_manual_job_goes_before_a_ready_candidate_while_the_caller_waits(
+    agent: Agent, service: Service
+) -> None:
     """Rule 17; once the wait is spent, the ready one is taken."""
     agent.prepare(turns(10, words=4))
     put(service, "s", upto=10)
@@ -343,7 +366,9 @@ def test_thinking_of_the_kept_tail_is_edited_out_and_stays_out(agent: Agent, ser
     assert later["context"]["edits"] == answer["context"]["edits"]
 
 
-def test_frozen_edits_do_not_touch_entries_that_took_the_place_of_others(agent: Agent, service: Service) -> None:
+def test_frozen_edits_do_not_touch_entries_that_took_the_place_of_others(
+    agent: Agent, service: Service
+) -> None:
     """After a rewind other entries stand at the edited place; they keep all their parts."""
     agent.prepare(turns(10, words=4))
     put(service, "s", upto=10)
