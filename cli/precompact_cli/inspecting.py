@@ -68,7 +68,7 @@ def _print_page(recording: Recording, weights: Weights, window: int) -> None:
 def _print_legend(console: Console) -> None:
     console.print(
         "start: background work may begin; limit: a prepared candidate is adopted; hard: only here may a call wait.\n"
-        "Entries are those at which each is met if nothing is ever compacted; sizes are estimates.",
+        "The entry is the one at which it is met if nothing is ever compacted. Sizes are estimates.",
         style="dim",
         highlight=False,
     )
@@ -97,16 +97,20 @@ def _plans(plans: tuple[Plan, ...]) -> Table:
     )
     for plan in plans:
         marks = (_mark(plan, name) for name in ("start", "limit", "hard"))
-        cut = f"before {plan.cut}" if plan.cut is not None else "no"
+        cut = f"entry {plan.cut}" if plan.cut is not None else "none"
         table.add_row(
-            plan.preset, *marks, f"{cut} ({plan.reason})", f"{plan.covered_tokens:,}", f"{plan.kept_tokens:,}"
+            plan.preset,
+            *marks,
+            f"{cut}\n{plan.reason.replace('_', ' ')}",
+            f"{plan.covered_tokens:,}",
+            f"{plan.kept_tokens:,}",
         )
     return table
 
 
 def _mark(plan: Plan, name: str) -> str:
     met = plan.met_at[name]
-    return f"{plan.limits[name]:,} " + ("never" if met is None else f"at {met}")
+    return f"{plan.limits[name]:,}\n" + ("never met" if met is None else f"entry {met}")
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -116,5 +120,5 @@ def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE, title_style="bold")
     for column in columns:
         numbers = column in {"tokens", "share", "covered", "kept"}
-        table.add_column(column, justify="right" if numbers else "left", no_wrap=column == "")
+        table.add_column(column, justify="right" if numbers else "left", no_wrap=True)
     return table

@@ -12,7 +12,7 @@ STEP_S = 10.0
 """Between two messages where the recording does not say."""
 IDLE_MOST_S = 60.0
 """A longer gap is somebody being away; it is cut to this."""
-SPEEDS = (20.0, 30.0, 40.0, 60.0)
+SPEEDS = (20.0, 30.0, 40.0, 60.0, 80.0)
 PLAY_S = 38.0
 """Real seconds a play should take at most; the slowest speed that manages is chosen, else the fastest."""
 _MS_FROM = 1e11

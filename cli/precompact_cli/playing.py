@@ -22,6 +22,7 @@ from precompact_shared.engine.types import Message
 from precompact_shared.engine.validate import Severity, Violation, validate
 
 Show = Callable[[Moment], None]
+COMPACTIONS = frozenset({Status.ADOPTED, Status.WAITED, Status.REDUCED})
 PAGE_ENTRIES = 200
 """Entries of the history that are read back at a time."""
 
@@ -82,6 +83,7 @@ class Player:
         self._meter = Meter(recording, sizes)
         self._watcher = Watcher()
         self._tokens = 0
+        self._stated: Statement | None = None
         self._usage: dict[str, int] | None = None
         self._sent = 0
         self.outcome = Outcome()
@@ -136,11 +138,8 @@ class Player:
         return broken
 
     def _tell(self, number: int, call: ModelCall, context: Context, broken: Sequence[Violation]) -> None:
-        events = list(self._watcher.look(context, tokens_before=self._tokens))
+        events = list(self._watcher.look(context, tokens_before=self._size_before(call, context)))
         events += [Event(Happening.INVALID, f"rule {one.id} at message {one.index}") for one in broken]
-        if context.status in {Status.ADOPTED, Status.WAITED, Status.REDUCED}:
-            self.outcome.tokens_before += self._tokens
-            self.outcome.tokens_after += context.tokens or 0
         self._tokens = context.tokens or self._tokens
         moment = Moment(
             session_s=self._recording.pace.between(0, call.prefix),
@@ -155,6 +154,17 @@ class Player:
             events=tuple(events),
         )
         self._show(moment)
+
+    def _size_before(self, call: ModelCall, context: Context) -> int:
+        """What the context would have been without the compaction that was adopted just now."""
+        earlier, self._stated = self._stated, self._statement(context) or self._stated
+        if context.status not in COMPACTIONS or earlier is None or self._stated is None:
+            return self._tokens
+        saved = self._meter.tokens(earlier, call.prefix) - self._meter.tokens(self._stated, call.prefix)
+        before = (context.tokens or 0) + saved
+        self.outcome.tokens_before += before
+        self.outcome.tokens_after += context.tokens or 0
+        return before
 
     def _statement(self, context: Context) -> Statement | None:
         return None if context.status is Status.UNREACHABLE else self._tap.statement()
@@ -195,10 +205,11 @@ class Meter:
         """Usage as the provider's SDK gives it; None where the recording has none."""
         if call.reported is None or statement is None:
             return None
-        told = self._sizes.reported(call, self._tokens(statement, call.prefix))
+        told = self._sizes.reported(call, self.tokens(statement, call.prefix))
         return {"input_tokens": told or 0, "output_tokens": call.output}
 
-    def _tokens(self, statement: Statement, prefix: int) -> int:
+    def tokens(self, statement: Statement, prefix: int) -> int:
+        """Estimated tokens of a context over `messages[:prefix]`; only what is new is counted."""
         upto = self._sizes.upto
         edited: set[int] = {
             edit["seq"] for edit in statement.edits if statement.keep_from <= edit["seq"] < prefix

@@ -65,10 +65,13 @@ class Records:
 
 
 def discarded(candidates: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Work that came to nothing, by reason: discarded candidates, and jobs that died or were cancelled."""
+    """Work that came to nothing, by reason: discarded candidates, and jobs that died or were cancelled.
+
+    A floor that its own job's full candidate replaced is no waste and does not count.
+    """
     reasons: Counter[str] = Counter()
     for candidate in candidates:
-        if candidate.get("state") in {"closed", "discarded"}:
+        if candidate.get("state") == "closed" and candidate.get("slot") != "floor":
             reasons[str(candidate.get("reason") or "unknown")] += 1
     for job in jobs:
         if job.get("state") in {"dead", "cancelled"}:

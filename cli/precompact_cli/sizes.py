@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from precompact_cli.recording import ModelCall, Recording
 from precompact_shared.engine.tokens import count_message
 
 _FIRST_CALLS = 3
-"""Of these the smallest rest is the fixed part: a first usage may be stale, a late one drifts with the estimate."""
+"""Of these the smallest rest is the fixed part; in a late call the estimate of the messages has drifted."""
+_STALE_DROP = 0.5
+"""A prompt that shrinks by more than this from one call to the next: what was reported before is of another history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Sizes:
     """Tokens of `messages[:n]`, for n from 0."""
     fixed: int
     """System prompt and tools, as far as the provider's counts show them; 0 where nothing was recorded."""
+    trusted_from: int = 0
+    """What calls with a shorter prefix reported was measured on another history."""
 
     @property
     def total(self) -> int:
@@ -37,7 +41,7 @@ class Sizes:
 
     def reported(self, call: ModelCall, context_tokens: int) -> int | None:
         """What the provider would have counted for a prompt with this context instead of the whole history."""
-        if call.reported is None:
+        if call.reported is None or call.prefix < self.trusted_from:
             return None
         return self.fixed + round(context_tokens * self.scale(call))
 
@@ -46,9 +50,19 @@ def measure(recording: Recording) -> Sizes:
     """Counts every message once; about a second for a million characters."""
     tokens = tuple(count_message(recording.format, one, recording.model) for one in recording.messages)
     upto = tuple(accumulate(tokens, initial=0))
-    return Sizes(tokens, upto, _fixed(recording.calls, upto))
+    trusted = _trusted(recording.calls)
+    return Sizes(tokens, upto, _fixed(trusted, upto), trusted[0].prefix if trusted else 0)
+
+
+def _trusted(calls: Sequence[ModelCall]) -> list[ModelCall]:
+    """The calls with a count, from the last great drop on."""
+    counted = [(call, call.reported) for call in calls if call.reported is not None]
+    start = 0
+    for index, ((_, before), (_, after)) in enumerate(pairwise(counted), 1):
+        if after < before * _STALE_DROP:
+            start = index
+    return [call for call, _ in counted[start:]]
 
 
 def _fixed(calls: Sequence[ModelCall], upto: Sequence[int]) -> int:
-    reported = [(call.reported, upto[call.prefix]) for call in calls if call.reported is not None]
-    return max(0, min((told - estimated for told, estimated in reported[:_FIRST_CALLS]), default=0))
+    return max(0, min(((call.reported or 0) - upto[call.prefix] for call in calls[:_FIRST_CALLS]), default=0))

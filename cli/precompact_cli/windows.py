@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from precompact_cli.exits import InputRefused
 from precompact_cli.sizes import Sizes
@@ -12,6 +12,8 @@ from precompact_shared.errors import Configuration
 from precompact_shared.models import ModelWindow, resolve_window
 
 LADDER = (200_000, 100_000, 64_000, 32_000, 16_000)
+STEPS = tuple(range(190_000, 10_000, -10_000))
+"""Looked through when none of the ladder will do: where a large fixed part leaves a narrow choice."""
 WANTED = 2
 """Compactions a smaller window should bring."""
 _SUMMARY_SHARE = 0.25
@@ -31,22 +33,25 @@ class Choice:
 def choose_window(sizes: Sizes, model: str | None, preset: Preset, wanted: int | None = None) -> Choice:
     """The caller's window; else the model's, if the recording reaches its limit; else a smaller one.
 
-    The smaller one is the largest of 200k, 100k, 64k, 32k and 16k in which a dry run over the sizes of the messages
-    meets the limit at least twice; if none does, at least once; a recording too small for that gets 16k.
+    The smaller one is the largest of 200k, 100k, 64k, 32k and 16k, failing these the largest multiple of 10k, in which
+    a dry run over the sizes of the messages meets the limit twice; if there is none, once. A recording too short for
+    that gets a window that holds it all.
     """
     if wanted is not None:
         return _choice(sizes, model, preset, wanted, "as asked for")
     own = resolve_window(model, None, None)
     if own is not None and (choice := _choice(sizes, model, preset, own.window, "the model's")).foreseen:
         return choice
-    tried = [_choice(sizes, model, preset, window, "smaller") for window in LADDER]
-    for least in (WANTED, 1):
-        for choice in tried:
-            if choice.foreseen >= least:
-                why = f"the largest in which a dry run foresees {least} or more compactions"
-                return Choice(choice.window, choice.max_output, why, choice.foreseen)
-    smallest = tried[-1]
-    return Choice(smallest.window, smallest.max_output, "too short a recording for any compaction", 0)
+    for least in range(WANTED, 0, -1):
+        for windows in (LADDER, STEPS):
+            tried = (_choice(sizes, model, preset, window, "") for window in windows)
+            fitting = next((choice for choice in tried if choice.foreseen >= least), None)
+            if fitting is not None:
+                return replace(
+                    fitting, why=f"the largest in which a dry run foresees {least} or more compactions"
+                )
+    largest = max(LADDER[0], own.window if own else 0)
+    return _choice(sizes, model, preset, largest, "the recording is too short for any compaction")
 
 
 def foresee(sizes: Sizes, found: Limits, summary_tokens: int) -> int:

@@ -1,0 +1,82 @@
+"""The command as a user runs it: a process, its output, and what it may have left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+COMMAND = (sys.executable, "-m", "precompact_cli")
+OURS = ("precompact_api", "precompact_scheduler", "precompact_worker", "redis-server", "valkey-server")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment without settings of ours, temporary and data folders inside `folder` (it has a space)."""
+    spaced = folder / "a folder"
+    spaced.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRECOMPACT_")}
+    return {**kept, "TMPDIR": str(spaced), "XDG_DATA_HOME": str(spaced), "COLUMNS": "160"}
+
+
+@contextmanager
+def started(*args: str | Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, leading a process group of its own as in an interactive shell; killed if it still runs at the end."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(folder),
+        cwd=folder,
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        for child in left_in(folder):
+            child.kill()
+        process.kill()
+        process.communicate()
+
+
+def run(*args: str | Path, folder: Path, timeout_s: float = 120) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr)."""
+    with started(*args, folder=folder) as process:
+        out, err = process.communicate(timeout=timeout_s)
+        return process.returncode, out, err
+
+
+def last_json(text: str) -> dict[str, Any]:
+    """The object in the last line."""
+    found: dict[str, Any] = json.loads(text.strip().splitlines()[-1])
+    return found
+
+
+def left_in(folder: Path) -> list[psutil.Process]:
+    """Processes of ours that live and belong to a command started by `started` in this folder."""
+    mark = str(folder / "a folder")
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mine = any(name in part for part in process.cmdline() for name in OURS)
+            if mine and process.environ().get("TMPDIR") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def interrupt(process: subprocess.Popen[str], *, group: bool, number: signal.Signals = signal.SIGINT) -> None:
+    """Ctrl-C (to the whole group), or the signal to the command alone."""
+    if group:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)

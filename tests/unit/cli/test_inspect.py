@@ -1,0 +1,86 @@
+"""`inspect`: what a conversation is made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from precompact_cli.main import app
+from tests.unit.cli.conversations import agent_session, write, write_session
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+
+def inspect(file: Path, *options: str) -> dict[str, Any]:
+    """The page as JSON."""
+    result = CliRunner().invoke(app, ["inspect", str(file), "--json", *options])
+    assert result.exit_code == 0, result.stderr
+    page: dict[str, Any] = json.loads(result.stdout)
+    return page
+
+
+def test_sizes_by_kind_add_up_to_the_whole(tmp_path: Path) -> None:
+    """Tool results weigh most in an agent's session."""
+    page = inspect(write_session(tmp_path / "a.json", agent_session(20), system="Be careful."))
+    kinds = page["by_kind"]
+    assert sum(kinds.values()) == page["tokens"]
+    assert max(kinds, key=lambda kind: kinds[kind]) == "tool results"
+    assert {"tool results", "call arguments", "user", "assistant", "system"} == set(kinds)
+
+
+def test_the_largest_entries_come_first(tmp_path: Path) -> None:
+    """With the kind that weighs most in each."""
+    messages = agent_session(5)
+    messages[4]["content"][0]["content"] = "much " * 3_000
+    page = inspect(write_session(tmp_path / "a.json", messages))
+    assert (page["largest"][0]["seq"], page["largest"][0]["kind"]) == (4, "tool results")
+    tokens = [entry["tokens"] for entry in page["largest"]]
+    assert tokens == sorted(tokens, reverse=True)
+
+
+def test_media_and_thinking_are_kinds_of_their_own(tmp_path: Path) -> None:
+    """An image counts by its flat rate."""
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+    thinking = {"type": "thinking", "thinking": "let me see " * 30, "signature": "c2ln"}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, image]},
+        {"role": "assistant", "content": [thinking, {"type": "text", "text": "seen"}]},
+    ]
+    kinds = inspect(write_session(tmp_path / "a.json", messages))["by_kind"]
+    assert kinds["media"] > 1_000
+    assert kinds["thinking"] > 50
+
+
+def test_responses_items_are_told_apart(tmp_path: Path) -> None:
+    """Calls, their outputs and reasoning are items of their own there."""
+    items = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "list the files"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I will list them"}]},
+        {"type": "function_call", "call_id": "c", "name": "shell", "arguments": '{"command": "ls"}'},
+        {"type": "function_call_output", "call_id": "c", "output": "a b c"},
+    ]
+    body = {"format": "openai-responses", "model": "gpt-5", "messages": items}
+    kinds = inspect(write(tmp_path / "a.json", body))["by_kind"]
+    assert {"user", "thinking", "call arguments", "tool results"} == set(kinds)
+
+
+def test_each_preset_tells_when_limits_are_met_and_where_it_cuts(tmp_path: Path) -> None:
+    """In a small window everything is met, in order."""
+    page = inspect(write_session(tmp_path / "a.json", agent_session(80)), "--window", "32000")
+    for plan in page["presets"]:
+        assert plan["limits"]["start"] <= plan["limits"]["limit"] <= plan["limits"]["hard"]
+        assert plan["met_at"]["start"] <= plan["met_at"]["limit"] <= plan["met_at"]["hard"]
+        assert plan["covered_tokens"] > 0
+    assert [plan["preset"] for plan in page["presets"]] == ["pi", "precompact"]
+
+
+def test_the_page_for_people_has_bars_and_limits(tmp_path: Path) -> None:
+    """Nothing is cut off at eighty columns."""
+    file = write_session(tmp_path / "a.json", agent_session(20))
+    out = CliRunner().invoke(app, ["inspect", str(file)]).stdout
+    assert "█" in out
+    assert "never met" in out
+    assert "…" not in out

@@ -1,0 +1,93 @@
+"""Which window a recording is played in."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+
+from precompact_cli.exits import InputRefused
+from precompact_cli.pacing import read_pace
+from precompact_cli.recording import ModelCall, Recording
+from precompact_cli.sizes import Sizes, measure
+from precompact_cli.windows import LADDER, choose_window
+from precompact_shared.engine.preset import load_preset
+from precompact_shared.engine.types import Format
+
+PRESET = load_preset("precompact")
+
+
+def sizes(count: int, each: int, fixed: int = 0) -> Sizes:
+    """`count` messages of equal size."""
+    tokens = (each,) * count
+    return Sizes(tokens, tuple(accumulate(tokens, initial=0)), fixed)
+
+
+def test_the_models_window_is_taken_when_the_recording_reaches_its_limit() -> None:
+    """170,000 tokens meet the limit of a 200,000 window."""
+    choice = choose_window(sizes(170, 1_000), "claude-sonnet-4-5", PRESET)
+    assert (choice.window, choice.foreseen) == (200_000, 1)
+
+
+def test_a_smaller_recording_gets_the_largest_window_with_two_compactions() -> None:
+    """The next larger one would bring fewer than two."""
+    choice = choose_window(sizes(100, 1_000), "claude-sonnet-4-5", PRESET)
+    assert choice.foreseen >= 2
+    larger = LADDER[LADDER.index(choice.window) - 1]
+    assert choose_window(sizes(100, 1_000), None, PRESET, larger).foreseen < 2
+
+
+def test_a_window_that_the_fixed_part_fills_is_not_chosen() -> None:
+    """Where system prompt and tools leave no room compactions help nobody."""
+    choice = choose_window(sizes(80, 500, fixed=40_000), "claude-sonnet-4-5", PRESET)
+    assert choice.foreseen >= 1
+    assert choice.window not in LADDER
+
+
+def test_a_recording_too_short_for_a_compaction_gets_a_window_that_holds_it() -> None:
+    """And it is told why nothing will happen."""
+    choice = choose_window(sizes(3, 100), "claude-sonnet-4-5", PRESET)
+    assert (choice.window, choice.foreseen) == (200_000, 0)
+    assert "too short" in choice.why
+
+
+def test_a_window_asked_for_is_taken_as_it_is() -> None:
+    """Also one in which nothing ever happens."""
+    assert choose_window(sizes(3, 10), None, PRESET, 50_000).window == 50_000
+
+
+def test_a_window_without_room_is_refused() -> None:
+    """One token of window cannot hold anything."""
+    with pytest.raises(InputRefused, match="no room"):
+        choose_window(sizes(3, 10), None, PRESET, 1)
+
+
+def test_reported_tokens_are_scaled_from_the_whole_history_to_the_context() -> None:
+    """Fixed 1,000; the provider counted twice our estimate; a context of half the history costs half of that."""
+    call = ModelCall(prefix=10, end=11, reported=3_000)
+    assert sizes(10, 100, fixed=1_000).reported(call, 500) == 2_000
+    assert sizes(10, 100, fixed=1_000).reported(ModelCall(10, 11), 500) is None
+
+
+def test_usage_measured_on_another_history_is_no_measure() -> None:
+    """Before a great drop the counts belong to what was there before a compaction of the agent's own."""
+    calls = [
+        ModelCall(1, 2, 180_000),
+        ModelCall(3, 4, 181_000),
+        ModelCall(5, 6, 1_500),
+        ModelCall(7, 8, 1_900),
+    ]
+    recording = Recording(
+        name="r",
+        format=Format.ANTHROPIC,
+        model=None,
+        system=None,
+        tools=None,
+        messages=[{"role": "user", "content": "x"}] * 8,
+        calls=tuple(calls),
+        pace=read_pace(None, 8),
+    )
+    found = measure(recording)
+    assert 1_000 < found.fixed < 1_900
+    assert found.reported(calls[0], 10) is None
+    assert found.reported(calls[2], 10) is not None
