@@ -12,7 +12,7 @@ import httpx
 from precompact import clock
 from precompact._protocol import Adopt, Protocol, as_list
 from precompact.context import Compacted, Context, Format, Recalled
-from precompact.face import Face, headers
+from precompact.face import Face, headers, uses_proxies
 from precompact.record import Record
 from precompact.steps import NoReply, Pause, Reply, Request, Retry, Steps
 
@@ -38,7 +38,12 @@ class Client:
         unreachable: Literal["continue", "raise"] = "continue",
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(base_url=base_url, headers=headers(key, tenant), transport=transport)
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers=headers(key, tenant),
+            transport=transport,
+            trust_env=uses_proxies(base_url),
+        )
         self._timeout_s = timeout_s
         self._retry = retry or Retry()
         self._carry_on = unreachable == "continue"

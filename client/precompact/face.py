@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from precompact._protocol import Protocol, as_list
 from precompact.context import Format
@@ -19,6 +20,11 @@ def headers(key: str, tenant: str | None) -> dict[str, str]:
         "Accept": "application/json",
     }
     return fixed if tenant is None else fixed | {"Precompact-Tenant": tenant}
+
+
+def uses_proxies(base_url: str) -> bool:
+    """Whether proxy settings of the machine count: not for a service on this very machine."""
+    return (urlsplit(base_url).hostname or "") not in {"localhost", "127.0.0.1", "::1"}
 
 
 class Face:
