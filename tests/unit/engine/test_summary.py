@@ -185,6 +185,25 @@ def test_exit_codes_stand_at_the_edges_of_an_output(command: str, output: str, e
     assert [one.error for one in failures] == ([] if error is None else [error])
 
 
+def test_what_the_user_says_on_declining_a_call_is_a_request() -> None:
+    """Their words stand in a tool result; the call is no failure."""
+    told = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nNever push!"
+    carried = gathered(
+        A, [user("go"), said("ok"), *did(A, "Bash", {"command": "git push"}, told, failed=True)]
+    )
+    assert [(one.seq, one.text) for one in carried.requests] == [(0, "go"), (3, "Never push!")]
+    assert [one.text for one in carried.constraints] == ["Never push!"]
+    assert carried.failures == ()
+    silent = did(
+        A,
+        "Bash",
+        {"command": "git push"},
+        "The user doesn't want to proceed with this tool use.",
+        failed=True,
+    )
+    assert len(gathered(A, [user("go"), *silent]).requests) == 1
+
+
 def test_the_plan_as_last_written_is_kept() -> None:
     """With the status of every step, whatever the agent calls its list."""
     first = did(A, "TodoWrite", {"todos": [{"content": "look", "status": "pending"}]}, "ok")

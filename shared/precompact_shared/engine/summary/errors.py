@@ -6,6 +6,7 @@ import re
 
 from precompact_shared.engine.catalogue import Tool, ToolKind
 from precompact_shared.engine.summary.shorten import one_line
+from precompact_shared.engine.summary.voice import is_refusal
 from precompact_shared.engine.types import Result
 
 _LONGEST_ERROR = 300
@@ -37,10 +38,10 @@ _LOOSE = re.compile(
 def error_of(tool: Tool, command: str | None, result: Result, text: str) -> str:
     """The line that names the failure, or an empty string for a result that reports none.
 
-    A search that finds nothing ends with 1, and a user who declines a plan or a question is no failure either.
+    A search that finds nothing ends with 1, and a user who declines a call is no failure either.
     """
     code = _exit_code(text) if tool.kind is ToolKind.SHELL else ""
-    if not (result.is_error or code) or tool.kind in {ToolKind.PLAN, ToolKind.ASK}:
+    if not (result.is_error or code) or tool.kind in {ToolKind.PLAN, ToolKind.ASK} or is_refusal(text):
         return ""
     line = _telling_line(_FRAME.sub("", _edges(text)))
     if not line and code == "1" and _SEARCHES.search(command or ""):

@@ -10,7 +10,7 @@ from precompact_shared.engine.summary.calls import Doing, doings
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.notebook import Notebook
 from precompact_shared.engine.summary.shorten import well_formed
-from precompact_shared.engine.summary.voice import tell_apart
+from precompact_shared.engine.summary.voice import tell_apart, words_in_refusal
 from precompact_shared.engine.types import Entry, Format, Message, Role
 
 _SPOKEN = frozenset({"text", "output_text"})
@@ -31,6 +31,9 @@ def extract(format: Format, entries: Sequence[Entry], previous: Carried | None) 
             _hear_user(notes, entry.seq, text_of_user(format, entry.message))
         elif known.role is Role.ASSISTANT and not known.reasoning:
             _hear_assistant(notes, entry, calls=bool(known.calls))
+        for result in known.results:
+            if result.is_error:
+                _hear_user(notes, entry.seq, words_in_refusal(result_text(format, entry.message, result)))
         for doing in made.get(position, ()):
             _note_doing(notes, entry.seq, doing, stretch)
         notes.reach(entry.seq)

@@ -26,6 +26,12 @@ _EARLIER_SUMMARY = re.compile(
     r"|Another language model started to solve this problem)"
 )
 
+_REFUSAL = re.compile(
+    r"^\s*The (?:user doesn['’]?t want to (?:proceed|take this action)|tool use was rejected|user rejected)",
+    re.IGNORECASE,
+)
+_SAID_IN_REFUSAL = re.compile(r"\bthe user said:\s*(.+)\Z", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Voices:
@@ -48,3 +54,14 @@ def tell_apart(text: str) -> Voices:
     if "<" in rest:
         rest = _ARGUMENTS.sub(r"\2", _INSERTED.sub("", rest))
     return Voices(_NOISE.sub("", rest).strip(), rules, "")
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a tool's result says that the user did not let it run."""
+    return _REFUSAL.match(text[:200]) is not None
+
+
+def words_in_refusal(text: str) -> str:
+    """What the user said on declining a call; empty where they said nothing."""
+    said = _SAID_IN_REFUSAL.search(text) if is_refusal(text) else None
+    return said.group(1).strip() if said else ""
