@@ -371,6 +371,15 @@ def test_addresses_name_the_covered_span_and_its_turns() -> None:
     assert "[r:42-43] two" in text
 
 
+def test_the_holdings_of_one_section_stand_one_after_the_other() -> None:
+    """Pi's critical context has three; none is scattered among the others."""
+    failing = did(C, "bash", {"command": "make"}, "boom\nexit code: 2")
+    working = did(C, "bash", {"command": "ls"}, "a")
+    text = render(gathered(C, [user("one"), *working, *failing, user("two")]), load_preset("pi"), 2_000).text
+    order = [text.index(mark) for mark in ("failed bash", "ran bash", "Everything covered", "[r:5] two")]
+    assert order == sorted(order)
+
+
 def test_the_focus_comes_first() -> None:
     """A manual run may say what matters."""
     messages = [user("go")]

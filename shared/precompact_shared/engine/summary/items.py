@@ -16,12 +16,13 @@ _TAG = re.compile(r"<(?=/?said\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One piece of a section. Items are chosen in the order they are offered and printed by `place`."""
+    """One piece of a section. Items are chosen in the order they are offered and printed by `group`, then `place`."""
 
     text: str
     place: int
     shorten: Callable[[int], str] | None = None
     """Gives the item with at most so many characters of its text; None where less would be nothing."""
+    group: int = 0
 
 
 def items_of(carried: Carried, holding: Holding) -> list[Item]:

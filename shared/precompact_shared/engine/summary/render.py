@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from precompact_shared.engine.preset import Preset, Section
 from precompact_shared.engine.summary.carried import Carried
@@ -86,7 +86,11 @@ class _Draft:
 
     @classmethod
     def of(cls, section: Section, carried: Carried, focus: str | None) -> _Draft:
-        offered = [item for holding in section.holds for item in _in_focus(items_of(carried, holding), focus)]
+        offered = [
+            replace(item, group=group)
+            for group, holding in enumerate(section.holds)
+            for item in _in_focus(items_of(carried, holding), focus)
+        ]
         fixed = count_text(f"{section.heading}\n{_NOTHING}\n\n") + (_OMISSION_TOKENS if offered else 0)
         return cls(section, offered[::-1], fixed, size=len(offered))
 
@@ -109,13 +113,13 @@ class _Draft:
             size = int(size * 0.8)
             text = shorten(size)
             if (tokens := count_text(f"{text}\n")) <= room:
-                self.chosen.append(Item(text, self.offered.pop().place))
+                self.chosen.append(replace(self.offered.pop(), text=text))
                 return tokens
         return 0
 
     def body(self) -> str:
-        """The chosen items by place, and how many were left out."""
-        lines = [item.text for item in sorted(self.chosen, key=lambda item: item.place)]
+        """The chosen items by group and place, and how many were left out."""
+        lines = [item.text for item in sorted(self.chosen, key=lambda item: (item.group, item.place))]
         if not lines:
             lines = [_NOTHING]
         if 0 < len(self.chosen) < self.size:
