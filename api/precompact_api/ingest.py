@@ -23,6 +23,9 @@ OFF_LOOP_BYTES = 48 * 1024
 _ROLES = {Role.SYSTEM: "s", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t", Role.OTHER: "o"}
 _SERVER = "server"
 _LEGACY = "legacy"
+_NOTHING = "nothing:"
+WHOLE = -1
+"""In place of a part's index: the whole entry."""
 _OPENING = "<conversation-summary preset="
 
 
@@ -94,12 +97,29 @@ def entry_of(
         pinned=is_pinned,
         role=_ROLES[facts.role],
         calls=tuple(link(reader.format, call.kind, call.id) for call in facts.calls if call.kind != _SERVER),
-        results=tuple(
-            (link(reader.format, result.kind, result.id), -1 if result.part is None else result.part)
-            for result in facts.results
-            if result.kind != _SERVER
-        ),
+        results=_results(reader.format, facts) + _unsendable(reader.format, message, facts),
     )
+
+
+def _results(format: Format, facts: Facts) -> tuple[tuple[str, int], ...]:  # noqa: A002
+    return tuple(
+        (link(format, result.kind, result.id), WHOLE if result.part is None else result.part)
+        for result in facts.results
+        if result.kind != _SERVER
+    )
+
+
+def _unsendable(format: Format, message: Message, facts: Facts) -> tuple[tuple[str, int], ...]:  # noqa: A002
+    """Empty text, which Anthropic refuses.
+
+    The store keeps its place as that of a result nobody asked for: both are left out of a context.
+    """
+    content = message.get("content")
+    if format is not Format.ANTHROPIC or not (facts.blank or isinstance(content, list)):
+        return ()
+    if facts.blank:
+        return ((_NOTHING, WHOLE),)
+    return tuple((_NOTHING, part) for part, value in enumerate(content or ()) if value.get("text") == "")
 
 
 def link(format: Format, kind: str, call_id: str) -> str:  # noqa: A002

@@ -1,18 +1,18 @@
-"""Edits that keep a context sendable: no result without its call, no call that will never be answered.
+"""Edits that keep a context sendable: no result without its call, no call that will never be answered, no empty text.
 
 Sessions without such entries, nearly all, pay nothing; the others one read of those entries, then remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from precompact_api.ingest import link
 from precompact_api.service import Service
 from precompact_shared.engine.formats import facts as facts_of
-from precompact_shared.engine.formats import synthetic_result
+from precompact_shared.engine.formats import synthetic_result, user_message
 from precompact_shared.engine.projection import merge_edits
 from precompact_shared.engine.types import Call, Edit, Entry, Format, Message
 from precompact_shared.store import reading
@@ -20,6 +20,7 @@ from precompact_shared.store.types import SessionView
 
 Marks = Mapping[str, str]
 """The caller's own word on open calls: id -> `pending` or `dead`."""
+LOST_HEAD = "The beginning of this conversation is not on record."
 
 
 async def context_edits(
@@ -58,7 +59,17 @@ async def _compute(
     answers = list(_answers(wire, by_seq, unanswered))
     removed = [Edit(seq, part=None if part < 0 else part) for seq, part in orphans if seq in by_seq]
     held = [edit for edit in frozen if edit.seq in by_seq]
-    return merge_edits(entries, held, removed, answers)
+    return tuple(_opened(wire, merge_edits(entries, held, removed, answers)))
+
+
+def _opened(wire: Format, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Anthropic wants a user's message first: where that held nothing but a result of a lost call, it says so."""
+    for edit in edits:
+        leaves_out = edit.part is None and edit.value is None and not edit.after
+        if wire is Format.ANTHROPIC and edit.seq == 0 and leaves_out:
+            yield Edit(0, value=user_message(wire, LOST_HEAD))
+        else:
+            yield edit
 
 
 def _answers(

@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from precompact_shared import settings
+
 COMMAND = (sys.executable, "-m", "precompact_cli")
 OURS = ("precompact_api", "precompact_scheduler", "precompact_worker", "redis-server", "valkey-server")
 
@@ -22,7 +24,9 @@ def environment(folder: Path) -> dict[str, str]:
     """The environment without settings of ours, temporary and data folders inside `folder` (it has a space)."""
     spaced = folder / "a folder"
     spaced.mkdir(exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRECOMPACT_")}
+    kept = {
+        name: value for name, value in settings.environment().items() if not name.startswith("PRECOMPACT_")
+    }
     return {**kept, "TMPDIR": str(spaced), "XDG_DATA_HOME": str(spaced), "COLUMNS": "160"}
 
 
@@ -61,13 +65,18 @@ def last_json(text: str) -> dict[str, Any]:
 
 
 def left_in(folder: Path) -> list[psutil.Process]:
-    """Processes of ours that live and belong to a command started by `started` in this folder."""
+    """Processes of ours that live and belong to a command started by `started` in this folder.
+
+    A Redis writes its title over its environment; it is known by the folder it works in.
+    """
     mark = str(folder / "a folder")
     found = []
     for process in psutil.process_iter():
         try:
             mine = any(name in part for part in process.cmdline() for name in OURS)
-            if mine and process.environ().get("TMPDIR") == mark and process.status() != psutil.STATUS_ZOMBIE:
+            if not mine or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            if process.environ().get("TMPDIR") == mark or process.cwd().startswith(mark):
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
