@@ -74,7 +74,8 @@ bench: $(STAMP) ## Measure against bare baselines; prints JSON
 
 .PHONY: docs
 docs: $(STAMP) ## Write the generated reference pages
-	@$(PYTHON) scripts/write_reference.py
+	@$(VENV)/bin/python scripts/write_reference.py
+	@$(VENV)/bin/python scripts/write_rules.py
 
 .PHONY: clean
 clean: ## Remove .venv and every cache

@@ -1,6 +1,6 @@
 """Generated histories: valid conversations in each wire format, with everything that makes cutting hard.
 
-Parallel calls, call ids that repeat across turns, thinking and reasoning, split and mixed result messages, images,
+Parallel calls, call ids that repeat across turns (but for Anthropic, which refuses that), thinking and reasoning, split and mixed result messages, images,
 emoji and Chinese, neighbours of one role, system text at the head; on request an open call at the end.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def histories(draw: st.DrawFn, wire: Format, *, max_turns: int = 5, open_end: bo
         written = list(_WRITERS[wire](open_turn))[:-1]
         results = sum(1 for message in written if _is_result(message))
         messages += written[: len(written) - draw(st.integers(1, results))]
-    return messages
+    return _with_own_ids(messages) if wire is Format.ANTHROPIC else messages
 
 
 def any_history(
@@ -144,6 +145,28 @@ def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, str], str]]:
 
 
 # ------------------------------------------------------------------------------------------------------- anthropic
+
+
+def _with_own_ids(messages: Sequence[Message]) -> list[Message]:
+    """The same messages, no call id twice."""
+    names: dict[str, str] = {}
+    numbers = count()
+    return [_renamed(message, names, numbers) for message in messages]
+
+
+def _renamed(message: Message, names: dict[str, str], numbers: Iterator[int]) -> Message:
+    if not isinstance(message["content"], list):
+        return message
+    parts = []
+    for part in message["content"]:
+        if part["type"] == "tool_use":
+            names[part["id"]] = f"call_{next(numbers)}"
+            parts.append({**part, "id": names[part["id"]]})
+        elif part["type"] == "tool_result":
+            parts.append({**part, "tool_use_id": names[part["tool_use_id"]]})
+        else:
+            parts.append(part)
+    return {**message, "content": parts}
 
 
 def _anthropic(turn: Turn) -> Iterator[Message]:
