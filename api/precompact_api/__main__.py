@@ -16,6 +16,7 @@ def main() -> int:
     """Exit code 2 when the configuration does not work."""
     try:
         settings = load_settings()
+        _ = settings.required_state_redis_url
     except Configuration as error:
         sys.stderr.write(f"{error}\n")
         return 2

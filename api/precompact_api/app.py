@@ -53,14 +53,15 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
     )
-    for path, handler in hot.hot_routes(service):
-        app.add_route(path, handler, methods=["POST"])
+    hot_calls = hot.hot_calls(service)
+    for name, call in hot_calls.items():
+        app.add_route(f"{hot.PREFIX}{{session}}/{name}", hot.as_route(call), methods=["POST"])
     for module in (sessions, rewriting, compaction, sight, history, tenants, probes):
         app.include_router(module.routes(service))
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Edge)
+    app.add_middleware(Edge, prefix=hot.PREFIX, hot=hot_calls)
     describe(app)
     return app
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
 
 from redis.exceptions import RedisError
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from precompact_api import metrics
@@ -12,18 +15,38 @@ from precompact_api.problems import Code, Problem
 from precompact_shared.errors import PrecompactError, Retryable
 from precompact_shared.logging import get_logger
 
+HotCall = Callable[[Request, str], Awaitable[Response]]
+"""A hot call: the request and the session's id, not yet checked."""
+
 
 class Edge:
-    """ASGI middleware. No exception passes it, so no server log can quote one."""
+    """ASGI middleware. No exception passes it, so no server log can quote one.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Hot calls are answered right here, without the router and the layers below it, which would cost as much as they do.
+    """
+
+    def __init__(self, app: ASGIApp, prefix: str = "", hot: Mapping[str, HotCall] | None = None) -> None:
         self.app = app
+        self._prefix = prefix
+        self._hot = hot or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        session, _, name = scope["path"].removeprefix(self._prefix).rpartition("/")
+        call = self._hot.get(name)
+        if call is None or scope["method"] != "POST" or not scope["path"].startswith(self._prefix):
+            await self._pass_on(scope, receive, send)
+            return
+        try:
+            response = await call(Request(scope, receive), session)
+        except Exception as error:  # noqa: BLE001 - the process's edge
+            response = told(error)
+        await response(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
         async def note(message: Message) -> None:
@@ -34,10 +57,16 @@ class Edge:
         try:
             await self.app(scope, receive, note)
         except Exception as error:  # noqa: BLE001 - the process's edge
-            problem = problem_of(error)
-            metrics.PROBLEMS.labels(problem.code.value).inc()
+            response = told(error)
             if not begun:
-                await problem.response()(scope, receive, send)
+                await response(scope, receive, send)
+
+
+def told(error: Exception) -> Response:
+    """The answer to a call that failed."""
+    problem = problem_of(error)
+    metrics.PROBLEMS.labels(problem.code.value).inc()
+    return problem.response()
 
 
 def problem_of(error: Exception) -> Problem:

@@ -17,7 +17,7 @@ from precompact_api.jobs import join_or_claim, wait_and_adopt
 from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
-from precompact_api.sizing import Sizing, advice, size_up
+from precompact_api.sizing import Held, advice, size_up
 from precompact_shared.engine.gates import Mode
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
@@ -144,7 +144,7 @@ async def state(
     service: Service,
     caller: Caller,
     settled: Settled,
-    sizing: Sizing,
+    sizing: Held,
     *,
     have: str | None = None,
     rendered: bool = False,
@@ -170,7 +170,7 @@ async def state(
     return msgspec.json.encode(answer)
 
 
-def compaction(caller: Caller, settled: Settled, sizing: Sizing) -> dict[str, Any]:
+def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]:
     """What goes on about the context's size."""
     view = settled.view
     ready = open_candidates(view, floors=False)

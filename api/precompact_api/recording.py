@@ -119,7 +119,7 @@ async def _known(service: Service, call: Incoming) -> Known:
 
 def _window_is_known(call: Incoming) -> bool:
     body = call.body
-    return call.caller.tenant.policy.window_of(body.model, body.window, body.max_output) is not None
+    return call.caller.tenant.sizing(body.model, body.window, body.max_output) is not None
 
 
 def _remember(service: Service, view: SessionView) -> Known:

@@ -38,11 +38,24 @@ class Known:
     model: str | None
 
 
-@lru_cache(maxsize=4096)
-def _limits_of(
-    policy_json: str, model: str | None, window: int | None, max_output: int | None, observed: int | None
-) -> Limits | None:
-    return Policy.model_validate_json(policy_json).limits_of(model, window, max_output, observed)
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """Limits of a session at a moment, in tokens. `limits` is None when the window leaves no room for input."""
+
+    limits: Limits | None
+    window: int
+    max_output: int
+
+
+@lru_cache(maxsize=8192)
+def _sizing(
+    policy: str, model: str | None, window: int | None, max_output: int | None, observed: int | None
+) -> Sizing | None:
+    parsed = Policy.model_validate_json(policy)
+    found = parsed.window_of(model, window, max_output)
+    if found is None:
+        return None
+    return Sizing(parsed.limits_of(model, window, max_output, observed), found.window, found.max_output)
 
 
 class Tenant:
@@ -54,23 +67,23 @@ class Tenant:
         self.policy = record.policy
         self._policy_json = record.policy.model_dump_json()
 
-    def limits(
-        self, model: str | None, window: int | None, max_output: int | None, observed: int | None
-    ) -> Limits | None:
-        """The limits of a session; None when its window is unknown or leaves no room."""
-        return _limits_of(self._policy_json, model, window, max_output, observed)
+    def sizing(
+        self,
+        model: str | None,
+        window: int | None,
+        max_output: int | None,
+        observed: int | None = None,
+    ) -> Sizing | None:
+        """What a session is held against; None when its window is unknown."""
+        return _sizing(self._policy_json, model, window, max_output, observed)
 
 
 class Service:
     """One API process. `open` before use, `close` at the end."""
 
     def __init__(self, settings: Settings) -> None:
-        if settings.state_redis_url is None:
-            raise Unavailable(
-                "Set PRECOMPACT_STATE_REDIS_URL and PRECOMPACT_BROKER_URL, or use `precompact up`."
-            )
         self.settings = settings
-        self.url = settings.state_redis_url
+        self.url = settings.required_state_redis_url
         self.limits = SessionLimits(settings.session_entries_limit, settings.session_bytes_limit)
         self.layout = Layout(settings.shards)
         self.keys: Aging[str, KeyRecord] = Aging(5.0, 50_000)

@@ -18,32 +18,30 @@ LEAST_OUTPUT_TOKENS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Sizing:
-    """Limits of a session at a moment, in tokens."""
+class Held:
+    """A sizing that can be kept."""
 
     limits: Limits
     window: int
     max_output: int
 
 
-def size_up(caller: Caller, view: SessionView) -> Sizing:
+def size_up(caller: Caller, view: SessionView) -> Held:
     """The limits of a session. Raises Problem `window_unknown` when nobody said how large the window is."""
-    policy = caller.tenant.policy
-    found = policy.window_of(view.model, view.window, view.max_output)
+    found = caller.tenant.sizing(view.model, view.window, view.max_output, view.observed_limit)
     if found is None:
         raise Problem(Code.WINDOW_UNKNOWN)
-    limits = caller.tenant.limits(view.model, view.window, view.max_output, view.observed_limit)
-    if limits is None:
+    if found.limits is None:
         raise Problem(
             Code.WINDOW_UNKNOWN,
             "The window leaves no room for any input; send the model's real `window` or a smaller `max_output`.",
             window=found.window,
             max_output=found.max_output,
         )
-    return Sizing(limits, found.window, found.max_output)
+    return Held(found.limits, found.window, found.max_output)
 
 
-def advice(view: SessionView, sizing: Sizing) -> list[str]:
+def advice(view: SessionView, sizing: Held) -> list[str]:
     """What the caller can do about its size, as codes."""
     said = []
     if view.tokens >= sizing.limits.hard and _fits_with_less_output(view, sizing):
@@ -57,7 +55,7 @@ def advice(view: SessionView, sizing: Sizing) -> list[str]:
     return said
 
 
-def _fits_with_less_output(view: SessionView, sizing: Sizing) -> bool:
+def _fits_with_less_output(view: SessionView, sizing: Held) -> bool:
     return view.tokens < sizing.limits.hard + sizing.max_output - LEAST_OUTPUT_TOKENS
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from precompact_api import metrics
 from precompact_api.answers import JSON, etag, session_answer
 from precompact_api.auth import identify
 from precompact_api.bodies import AppendBody, PrepareBody
+from precompact_api.edge import HotCall
 from precompact_api.guards import idempotency_key, parse, read_body, session_id
 from precompact_api.prepare import prepare
 from precompact_api.recording import Incoming, as_prepare, record, request_hash
@@ -23,20 +25,23 @@ _prepare: Decoder = msgspec.json.Decoder(PrepareBody)
 _append: Decoder = msgspec.json.Decoder(AppendBody)
 
 
-def hot_routes(service: Service) -> list[tuple[str, Any]]:
-    """Path and handler of each hot call; all are POST."""
+PREFIX = "/v1/sessions/"
 
-    async def prepare_session(request: Request) -> Response:
+
+def hot_calls(service: Service) -> dict[str, HotCall]:
+    """The hot calls by the last part of their path, `/v1/sessions/{session}/<name>`; all are POST."""
+
+    async def prepare_session(request: Request, session: str) -> Response:
         begun_s = monotonic_s()
-        call = await _incoming(service, request, _prepare)
+        call = await _incoming(service, request, session, _prepare)
         view, body, settled = await prepare(service, call)
         metrics.PREPARES.labels(settled.value).inc()
         metrics.PREPARE_SECONDS.observe(monotonic_s() - begun_s)
         return Response(body, 200, etag(view.version, view.length), JSON)
 
-    async def append_messages(request: Request) -> Response:
+    async def append_messages(request: Request, session: str) -> Response:
         begun_s = monotonic_s()
-        call = await _incoming(service, request, _append)
+        call = await _incoming(service, request, session, _append)
         recorded = await record(service, call)
         view = recorded.view
         metrics.APPENDED.inc(recorded.appended)
@@ -50,19 +55,26 @@ def hot_routes(service: Service) -> list[tuple[str, Any]]:
         }
         return session_answer(view, answer)
 
-    return [
-        ("/v1/sessions/{session}/prepare", prepare_session),
-        ("/v1/sessions/{session}/messages", append_messages),
-    ]
+    return {"prepare": prepare_session, "messages": append_messages}
+
+
+def as_route(call: HotCall) -> Callable[[Request], Awaitable[Response]]:
+    """The call as a plain route's handler."""
+
+    async def handle(request: Request) -> Response:
+        return await call(request, request.path_params["session"])
+
+    return handle
 
 
 async def _incoming(
     service: Service,
     request: Request,
+    name: str,
     decoder: Decoder,
 ) -> Incoming:
     caller = await identify(service, request)
-    session = session_id(request.path_params["session"])
+    session = session_id(name)
     settings = service.settings
     raw = await read_body(request, settings.body_limit_bytes)
     body: PrepareBody | AppendBody = parse(decoder, raw, nesting_limit=settings.nesting_limit)

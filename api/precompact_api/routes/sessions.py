@@ -23,7 +23,8 @@ from precompact_shared.store.types import SessionView
 
 def session_facts(caller: Caller, view: SessionView) -> dict[str, Any]:
     """A session in ids and numbers."""
-    limits = caller.tenant.limits(view.model, view.window, view.max_output, view.observed_limit)
+    sizing = caller.tenant.sizing(view.model, view.window, view.max_output, view.observed_limit)
+    limits = sizing.limits if sizing else None
     job = view.job if view.job is not None and view.job.is_live else None
     return {
         "id": view.session,
@@ -61,7 +62,7 @@ def routes(service: Service) -> APIRouter:
     async def create_session(request: Request) -> Response:
         caller = await identify(service, request)
         body, _ = await read_as(service, request, CreateBody)
-        if caller.tenant.policy.window_of(body.model, body.window, body.max_output) is None:
+        if caller.tenant.sizing(body.model, body.window, body.max_output) is None:
             raise Problem(Code.WINDOW_UNKNOWN)
         spec = Create(body.format.value, body.model, body.window, body.max_output, body.parent)
         made = await service.run(service.ops(caller.name, body.id).create(spec, recreate=body.recreate))
