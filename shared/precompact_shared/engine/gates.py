@@ -92,7 +92,7 @@ class Defer(StrEnum):
     OPEN_CALL = "open_call"
     """A call in front of the boundary still waits for its result."""
     OPEN_THINKING = "open_thinking"
-    """Thinking inside a tool loop that has not ended must go back as it was."""
+    """Thinking inside a tool loop that has not ended goes back as it was, as long as the request fits."""
     FLOOR = "floor"
     """The deterministic candidate is for `hard` and overflow, once the wait is spent."""
     MANUAL_RUNNING = "manual_running"
@@ -249,8 +249,10 @@ def _gate_open_call(case: _Case) -> Defer | None:
 
 
 def _gate_open_thinking(case: _Case) -> Defer | None:
+    # A loop may outlast the window: where the request would not fit, all thinking goes instead (ADR 0008).
+    pressing = case.mode in (Mode.HARD, Mode.OVERFLOW)
     client_made = case.candidate.kind != "native"
-    return Defer.OPEN_THINKING if case.now.open_thinking and client_made else None
+    return Defer.OPEN_THINKING if case.now.open_thinking and client_made and not pressing else None
 
 
 def _gate_floor(case: _Case) -> Defer | None:

@@ -109,17 +109,23 @@ def test_hard_gates_discard_in_every_mode(
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-@pytest.mark.parametrize(
-    ("now", "reason"),
-    [
-        (replace(COLD, open_call=True), Defer.OPEN_CALL),
-        (replace(COLD, open_thinking=True), Defer.OPEN_THINKING),
-    ],
-)
-def test_an_unfinished_boundary_defers_in_every_mode(mode: Mode, now: Circumstances, reason: Defer) -> None:
-    """Rule 8: it will be finished soon, the candidate is kept."""
-    verdict = judged(mode, now=now)
-    assert (verdict.action, verdict.reason) == (Action.DEFER, reason)
+def test_an_open_call_defers_in_every_mode(mode: Mode) -> None:
+    """Rule 8: it will be answered soon, the candidate is kept."""
+    verdict = judged(mode, now=replace(COLD, open_call=True))
+    assert (verdict.action, verdict.reason) == (Action.DEFER, Defer.OPEN_CALL)
+
+
+@pytest.mark.parametrize("mode", [Mode.BELOW_LIMIT, Mode.REQUESTED, Mode.AT_LIMIT])
+def test_open_thinking_defers_while_the_request_fits(mode: Mode) -> None:
+    """Rule 8: the loop will end, the candidate is kept."""
+    verdict = judged(mode, now=replace(COLD, open_thinking=True))
+    assert (verdict.action, verdict.reason) == (Action.DEFER, Defer.OPEN_THINKING)
+
+
+@pytest.mark.parametrize("mode", [Mode.HARD, Mode.OVERFLOW])
+def test_open_thinking_gives_way_where_the_request_would_not_fit(mode: Mode) -> None:
+    """A tool loop may outlast the window: without thinking the request has a chance, too long it has none."""
+    assert judged(mode, now=replace(COLD, open_thinking=True)).action is Action.ADOPT
 
 
 def test_open_thinking_does_not_concern_a_native_candidate() -> None:
