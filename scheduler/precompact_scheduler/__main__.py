@@ -14,7 +14,7 @@ from precompact_scheduler.outbox import AdmitAll, Outbox
 from precompact_scheduler.streams import Streams, consumer_name
 from precompact_scheduler.sweeper import Sweeper
 from precompact_shared.clock import monotonic_s
-from precompact_shared.courier import Courier, make_app
+from precompact_shared.courier import Courier, sender_app
 from precompact_shared.errors import Configuration, PrecompactError
 from precompact_shared.logging import configure_logging, get_logger
 from precompact_shared.patience import await_layout
@@ -36,11 +36,11 @@ def build(settings: Settings) -> Scheduler:
         return store.run(load_policy(tenant))
 
     policies = PolicyCache(load, monotonic_s)
-    courier = Courier(make_app(settings.broker_url, client_name="precompact-scheduler"))
+    courier = Courier(sender_app(settings.broker_url, client_name="precompact-scheduler"))
     return Scheduler(
         Streams(client, layout, consumer_name()),
         Decider(store, layout, policies.get, deadline_ms=int(settings.job_deadline_s * 1000)),
-        Outbox(courier, store, layout, AdmitAll()),
+        Outbox(courier, store, layout, AdmitAll(), now_s=monotonic_s),
         Sweeper(store, layout, policies.get, settings),
         sweep_s=settings.sweep_s,
         now_s=monotonic_s,

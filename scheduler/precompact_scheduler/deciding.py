@@ -50,17 +50,14 @@ class Decider:
     def take(self, events: Sequence[Event]) -> list[Message]:
         """What to send after these events. Of a session's sizes only the newest counts: each is a full statement."""
         sizes: dict[tuple[str, str], Event] = {}
-        messages: list[Message] = []
-        ended: list[Event] = []
+        jobs: dict[str | None, Event] = {}
         for event in events:
             if event.t == EventType.SIZE:
                 sizes[event.tenant, event.session] = event
             elif event.t == EventType.JOB:
-                if event.state == JobState.READY:
-                    messages.append(message_of_event(event))
-                elif event.state in ENDED_EMPTY and event.reason:
-                    ended.append(event)
-        again = self._look_after(ended) if ended else []
+                jobs[event.jid] = event
+        messages = [message_of_event(event) for event in jobs.values() if event.state == JobState.READY]
+        again = self._look_after([event for event in jobs.values() if ended_empty(event)])
         return messages + self.settle([*map(statement_of_event, sizes.values()), *again])
 
     def settle(self, statements: Iterable[Statement]) -> list[Message]:
@@ -124,6 +121,11 @@ class Decider:
 
     def _ops(self, of: Statement | Event) -> SessionOps:
         return SessionOps(self._layout.session(of.tenant, of.session))
+
+
+def ended_empty(event: Event) -> bool:
+    """A job that ended without a candidate; one that was cancelled is followed by an event of its cause."""
+    return event.state in ENDED_EMPTY and event.reason is not None
 
 
 def message_of_event(event: Event) -> Message:

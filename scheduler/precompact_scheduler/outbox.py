@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from precompact_scheduler import counters
@@ -14,6 +14,10 @@ from precompact_shared.store.executor import SyncStore
 from precompact_shared.store.ops import SessionOps
 
 log = get_logger()
+
+
+BROKER_PAUSE_S = 1.0
+"""After a failure nothing is sent for so long: the loop has decisions to make meanwhile."""
 
 
 class Admission(Protocol):
@@ -35,20 +39,31 @@ class AdmitAll:
 class Outbox:
     """Sends what may go. A broker that is down costs nothing but time: the jobs stand in the ledger."""
 
-    def __init__(self, courier: Courier, store: SyncStore, layout: Layout, admission: Admission) -> None:
+    def __init__(
+        self,
+        courier: Courier,
+        store: SyncStore,
+        layout: Layout,
+        admission: Admission,
+        *,
+        now_s: Callable[[], float],
+    ) -> None:
         self._courier = courier
         self._store = store
         self._layout = layout
         self._admission = admission
+        self._now_s = now_s
+        self._paused_until_s = 0.0
 
     def send(self, messages: Sequence[Message]) -> int:
         """Sends and marks as queued; returns how many went. Raises `redis.RedisError` for the ledger alone."""
         admitted = self._admission.admit(messages) if messages else ()
-        if not admitted:
+        if not admitted or self._now_s() < self._paused_until_s:
             return 0
         try:
             self._courier.send(admitted)
         except Unavailable:
+            self._paused_until_s = self._now_s() + BROKER_PAUSE_S
             counters.FAILURES.labels("broker").inc()
             log.warning("broker does not answer, jobs wait in the ledger", jobs=len(admitted))
             return 0

@@ -16,13 +16,14 @@ end
 local function emit_size(rewritten)
   local event = {t='size', tokens=size(), window=tonumber(S.win), max_output=tonumber(S.out), model=field('model'),
     upto=num('upto'), cp=field('cp'), growth=num('grow'), open=#list(S.open), anchored=num('anc_total') > 0,
-    rewritten=rewritten or false}
+    observed_limit=tonumber(S.obs), rewritten=rewritten or false}
   local job = live_job()
   if job then event.job = {jid=job.jid, kind=job.kind, state=job.state, version=job.version} end
   local cands = {}
   for cid in each_cid() do
     local tag = cjson.decode(redis.call('HGET', K.c, cid))
-    cands[#cands + 1] = {cid, tag.slot, tag.upto, tag.tokens_after, tag.length_at_snapshot, tag.tokens_at_snapshot}
+    cands[#cands + 1] = {cid, tag.slot, tag.upto, tag.tokens_after, tag.length_at_snapshot, tag.tokens_at_snapshot,
+      tag.tokens_before}
   end
   if #cands > 0 then event.cands = cands end
   emit(event)
