@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from precompact.record import Delivery, Record, Statement
 from precompact.steps import Request, Retry, Steps, ask, encode
 
 Adopt = Literal["auto", "offer", "never"]
+UNSETTLED = frozenset({"unseen_end", "history_gap", "history_regressed", "session_not_found"})
 RECOVERIES = 3  # repairs tried in one call before its refusal is raised
 PARTIAL: Mapping[str, Any] = {"adopt": "never"}  # asked with a part of a long list
 PAGE_TOKENS = 100_000  # asked of one page of the history while reloading
@@ -30,7 +32,7 @@ class Protocol:
         self.carry_on = carry_on
         self._retry = retry
         self._was_unreachable = False
-        self._doubtful: Request | None = None  # a rewind that may have happened
+        self._doubtful: Request | None = None  # a rewrite that may have happened
 
     # ------------------------------------------------------------------------------------------- the one call
     def prepare(
@@ -71,6 +73,8 @@ class Protocol:
         while True:
             options = asked if delivery.complete else PARTIAL
             request = self._post("prepare", {**record.fixed(), **delivery.body, **options}, wait_s=wait_s)
+            request = replace(request, rewrites="heal" in delivery.body)
+            record.offered = max(record.offered, delivery.upto)
             try:
                 body = yield from self._ask(request)
             except ProblemError as refusal:
@@ -78,6 +82,7 @@ class Protocol:
                     raise
                 repairs, delivery = repairs - 1, (yield from self._repair(refusal))
                 continue
+            self._doubtful = None
             if self._take_over(body) and delivery.complete:
                 record.usage = None
                 return body
@@ -110,9 +115,8 @@ class Protocol:
                 record.length, record.version = int(facts["common"]), int(facts["history_version"])
                 return record.unsent()
             case "history_rewritten" if self._doubtful is not None:
-                # It was our own rewind, whose answer got lost. The same request gets the same answer.
-                request, self._doubtful = self._doubtful, None
-                body = yield from self._ask(request)
+                # It was our own rewind or heal, whose answer got lost. The same request gets the same answer.
+                body = yield from self._ask(self._doubtful)
                 record.version, record.length = int(body["history_version"]), int(body["length"])
                 return record.unsent()
             case _:
@@ -120,28 +124,19 @@ class Protocol:
 
     # ------------------------------------------------------------------------------------------ changing history
     def rewind(self, to: int) -> Steps[None]:
-        """Remove the entries from `to` on, here and there."""
+        """Remove the entries from `to` on, here and there; those that never left us only here."""
         record = self.record
         if not 0 <= to <= len(record.messages):
             raise ValueError(f"to must be between 0 and {len(record.messages)}")
-        if to < record.length:
-            try:
-                body = yield from self._rewind(to)
-            except ProblemError as refusal:
-                if refusal.code not in {"unseen_end", "history_gap", "history_regressed"}:
-                    raise
-                # Either side may lack what was sent but never confirmed: settle that first.
-                yield from self._deliver(PARTIAL)
-                body = yield from self._rewind(to)
+        if to < max(record.length, record.offered):
+            if record.offered > record.length or self._doubtful not in (None, self._rewinding(to)):
+                yield from self._deliver(PARTIAL)  # finds out what became of the call without an answer
+            body = yield from self._settled(lambda: self._rewinding(to))
             record.version = int(body["history_version"])
         record.cut_off(to)
 
-    def _rewind(self, to: int) -> Steps[dict[str, Any]]:
-        request = self._post("rewind", {"seen": self.record.seen, "to": to})
-        self._doubtful = request
-        body = yield from self._ask(request)
-        self._doubtful = None
-        return body
+    def _rewinding(self, to: int) -> Request:
+        return replace(self._post("rewind", {"seen": self.record.seen, "to": to}), rewrites=True)
 
     def reload(self) -> Steps[None]:
         """Replace the own list by the service's history."""
@@ -163,7 +158,7 @@ class Protocol:
         """A copy of the session up to `to` under another id."""
         yield from self.flush()
         asked = {"id": session_id} if to is None else {"id": session_id, "to": to}
-        body = yield from self._ask(self._post("fork", asked))
+        body = yield from self._settled(lambda: self._post("fork", asked))
         old, length = self.record, int(body["length"])
         copy = Record(session_id, old.wire, old.model, old.window, old.max_output)
         copy.messages = old.messages[:length]
@@ -183,15 +178,15 @@ class Protocol:
         """Ask for a compaction now."""
         yield from self.flush()
         headers = {"Prefer": f"wait={int(wait_s)}"} if wait_s else {}
-        request = self._post("compact", {"focus": focus} if focus else {}, headers, wait_s)
-        body = yield from self._ask(request)
+        asked = {"focus": focus} if focus else {}
+        body = yield from self._settled(lambda: self._post("compact", asked, headers, wait_s))
         return Compacted(read_job(body.get("job")), read_candidate(body.get("candidate")))
 
     def adopt(self, candidate: str | None) -> Steps[Context]:
         """Adopt a prepared compaction now."""
         yield from self.flush()
         asked = {"candidate": candidate} if candidate else {}
-        body = yield from self._ask(self._post("adopt", asked, {"If-Match": self.record.etag}))
+        body = yield from self._settled(lambda: self._post("adopt", asked, {"If-Match": self.record.etag}))
         self.record.absorb(body)
         self.record.state(body["context"])
         return self.record.hand_out(body)
@@ -215,23 +210,43 @@ class Protocol:
         """Entries of the history as they were sent."""
         yield from self.flush()
         params = {name: value for name, value in asked.items() if value is not None}
-        page = yield from self._ask(self._get("history", params))
+        page = yield from self._settled(lambda: self._get("history", params))
         return [Recalled(int(entry["seq"]), entry["message"]) for entry in page["entries"]]
 
     # -------------------------------------------------------------------------------------------------- requests
+    def _settled(self, make: Callable[[], Request]) -> Steps[dict[str, Any]]:
+        """A call for which both sides must agree; where they do not, what was never confirmed is delivered first.
+
+        `make` is asked for the request each time, since a delivery may change the pair we have seen.
+        """
+        try:
+            return (yield from self._ask(make()))
+        except ProblemError as refusal:
+            if refusal.code not in UNSETTLED or not self.record.length:
+                raise
+        yield from self._deliver(PARTIAL)
+        return (yield from self._ask(make()))
+
     def _ask(self, request: Request) -> Steps[dict[str, Any]]:
         """One call; while the service is known to be away, a single attempt must do."""
         retry = Retry(attempts=1) if self._was_unreachable else self._retry
+        if request.rewrites:
+            self._doubtful = request
         try:
             body = yield from ask(request, retry)
         except ServiceUnreachableError:
             self._was_unreachable = True
             raise
         except ProblemError:
-            self._was_unreachable = False
+            self._answered(request)
             raise
-        self._was_unreachable = False
+        self._answered(request)
         return body
+
+    def _answered(self, request: Request) -> None:
+        self._was_unreachable = False
+        if request == self._doubtful:
+            self._doubtful = None
 
     def _path(self, call: str = "") -> str:
         path = f"/v1/sessions/{quote(self.record.id, safe=':@')}"

@@ -32,9 +32,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The part of a body that brings entries; `complete`: nothing is left for another call."""
+    """The part of a body that brings the entries up to `upto`; `complete`: nothing is left for another call."""
 
     body: Mapping[str, Any]
+    upto: int
     complete: bool
 
 
@@ -54,6 +55,7 @@ class Record:
     pinned: set[int] = field(default_factory=set)
     version: int = 0
     length: int = 0
+    offered: int = 0  # entries that may be with the service: sent, perhaps without an answer
     stated: Statement = Statement()
     candidate: str | None = None
     usage: dict[str, int] | None = None
@@ -95,7 +97,7 @@ class Record:
         body: dict[str, Any] = {"seen": self.seen, "messages": self.messages[start:stop], **more}
         if pinned := sorted(seq - start for seq in self.pinned if start <= seq < stop):
             body["pinned"] = pinned
-        return Delivery(body, complete=stop == len(self.messages))
+        return Delivery(body, stop, complete=stop == len(self.messages))
 
     def _end_of_batch(self, start: int) -> int:
         if len(self.messages) - start < 2:
@@ -116,6 +118,7 @@ class Record:
     def absorb(self, body: Mapping[str, Any]) -> None:
         """Take over the pair an answer carries: what was sent has arrived."""
         self.version, self.length = int(body["history_version"]), int(body["length"])
+        self.offered = self.length
         if self.length > len(self.messages):
             detail = "The service holds entries this session never had."
             raise problem(409, {"code": "history_diverged", "detail": detail, "length": self.length})
@@ -138,7 +141,7 @@ class Record:
         """Forget the entries from `to` on, and a stated context that covered one of them."""
         del self.messages[to:]
         self.pinned = {seq for seq in self.pinned if seq < to}
-        self.length = min(self.length, to)
+        self.length, self.offered = min(self.length, to), min(self.offered, to)
         self.usage = None
         if self.stated.keep_from > to:
             self.stated = Statement()

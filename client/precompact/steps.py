@@ -26,6 +26,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str | int] = field(default_factory=dict)
     wait_s: float = 0.0  # how much longer than usual the answer may take
+    rewrites: bool = False  # without an answer we cannot know which history the service holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,16 +40,17 @@ def talk(session: Session, start: int, end: int) -> None:
 
 
 class Losing(httpx.BaseTransport):
-    """Passes everything on; while `losing`, answers get lost on their way back."""
+    """Passes everything on; while `losing`, answers to requests that hold `marked` get lost on their way back."""
 
     def __init__(self) -> None:
         self._inner = httpx.HTTPTransport()
         self.losing = False
+        self.marked = b""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """One exchange."""
         response = self._inner.handle_request(request)
-        if not self.losing:
+        if not self.losing or self.marked not in request.read():
             return response
         response.read()
         response.close()
@@ -176,6 +177,36 @@ def test_a_redis_that_lost_a_rewind_is_healed(
     assert stored(service) == session.messages
     assert len(session.messages) == 4
     assert context.version > version
+
+
+def test_a_heal_whose_answer_was_lost_is_settled(
+    session: Session, service: Service, network: Losing, redis_client: Redis
+) -> None:
+    """The service is healed and we do not know it: no conflict with ourselves."""
+    talk(session, 0, 4)
+    lose = snapshot(redis_client, service)
+    session.rewind(2)
+    session.prepare({"role": "user", "content": "another way"})
+    lose()
+    network.losing, network.marked = True, b'"heal":true'
+    assert session.prepare(said(3)).status is Status.UNREACHABLE
+    network.losing = False
+    context = session.prepare(said(4))
+    assert context.messages == stored(service) == session.messages
+    assert len(session.messages) == 5
+
+
+def test_an_entry_taken_back_while_its_delivery_is_in_doubt_is_gone(
+    session: Session, service: Service, network: Losing
+) -> None:
+    """It had arrived: taking it back needs a call."""
+    session.prepare(said(0))
+    network.losing = True
+    session.prepare(said(1))
+    network.losing = False
+    session.rewind(1)
+    session.prepare({"role": "assistant", "content": "said instead"})
+    assert stored(service) == session.messages == [said(0), {"role": "assistant", "content": "said instead"}]
 
 
 def test_a_redis_that_lost_everything_is_filled_again(

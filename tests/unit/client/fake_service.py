@@ -25,7 +25,7 @@ class Stored:
     rewritten_at: int = 0
     checkpoints: list[Body] = field(default_factory=list)
     edits: list[Body] = field(default_factory=list)
-    last_rewind: tuple[Body, Body] | None = None  # request and answer
+    last_rewrite: tuple[Body, Body] | None = None  # request and answer
 
 
 class Refusal(Exception):
@@ -124,13 +124,13 @@ class FakeService:
         seen, sent = body.get("seen", {"version": 0, "length": 0}), body.get("messages", [])
         length, pair = len(session.entries), self._pair(session)
         if body.get("heal"):
+            if session.last_rewrite and session.last_rewrite[0] == body:
+                return
             session.version = max(session.version, seen["version"]) + 1
             session.entries, session.rewritten_at = list(sent), session.version
+            session.checkpoints, session.last_rewrite = [], (body, {})
             return
-        if seen["version"] > session.version:
-            raise Refusal(409, "history_regressed", **pair)
-        if seen["version"] < session.rewritten_at:
-            raise Refusal(409, "history_rewritten", rewritten_at=session.rewritten_at, **pair)
+        self._check_version(session, seen)
         start = seen["length"]
         if start > length:
             raise Refusal(409, "history_gap", **pair)
@@ -141,6 +141,12 @@ class FakeService:
         if common < len(held):
             raise Refusal(409, "history_diverged", common=start + common, **pair)
         session.entries += sent[common:]
+
+    def _check_version(self, session: Stored, seen: Body) -> None:
+        if seen["version"] > session.version:
+            raise Refusal(409, "history_regressed", **self._pair(session))
+        if seen["version"] < session.rewritten_at:
+            raise Refusal(409, "history_rewritten", rewritten_at=session.rewritten_at, **self._pair(session))
 
     @staticmethod
     def _upto(session: Stored) -> int:
@@ -172,9 +178,12 @@ class FakeService:
         }
 
     def _rewind(self, session: Stored, body: Body) -> Body:
-        if session.last_rewind and session.last_rewind[0] == body:
-            return session.last_rewind[1]
+        if session.last_rewrite and session.last_rewrite[0] == body:
+            return session.last_rewrite[1]
         seen, to = body["seen"], body["to"]
+        self._check_version(session, seen)
+        if seen["length"] > len(session.entries):
+            raise Refusal(409, "history_gap", **self._pair(session))
         if seen["length"] < len(session.entries):
             raise Refusal(412, "unseen_end", **self._pair(session))
         del session.entries[to:]
@@ -183,7 +192,7 @@ class FakeService:
         popped = [point for point in session.checkpoints if point["upto"] > to]
         session.checkpoints = [point for point in session.checkpoints if point["upto"] <= to]
         answer = {**self._pair(session), "popped": len(popped)}
-        session.last_rewind = (body, answer)
+        session.last_rewrite = (body, answer)
         return answer
 
     def _fork(self, session: Stored, body: Body) -> Body:
