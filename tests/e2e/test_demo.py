@@ -59,10 +59,12 @@ def test_a_file_that_is_no_recording_starts_nothing(tmp_path: Path) -> None:
     assert "name its format" in told
 
 
-@pytest.mark.parametrize("group", [True, False], ids=["ctrl-c", "signal to the command alone"])
-@pytest.mark.parametrize("after", ["at once", "redis", "everything", "playing"])
+@pytest.mark.parametrize(
+    ("after", "group"),
+    [("at once", True), ("redis", False), ("everything", True), ("playing", True), ("playing", False)],
+)
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, after: str, group: bool) -> None:
-    """Whenever it comes: before anything runs, while things start, while it plays."""
+    """Whenever it comes, by Ctrl-C (to the whole group) or to the command alone."""
     with started("demo", "--file", session_file(tmp_path), "--speed", "5", folder=tmp_path) as process:
         assert process.stderr is not None
         if after == "playing":
