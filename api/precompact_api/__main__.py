@@ -31,6 +31,7 @@ def main() -> int:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,
     )
     return 0

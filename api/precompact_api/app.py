@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from precompact_api import metrics
-from precompact_api.edge import Edge
+from precompact_api.edge import Edge, told
 from precompact_api.openapi import describe
 from precompact_api.problems import Code, Problem
 from precompact_api.routes import (
@@ -33,8 +33,8 @@ from precompact_shared.settings import Settings, load_settings
 _BY_STATUS = {404: Code.NOT_FOUND, 405: Code.METHOD_NOT_ALLOWED}
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings; it connects when it is started."""
+def create_app(settings: Settings) -> Edge:
+    """The ASGI application for these settings; it connects when it is started. `.app` is the FastAPI inside."""
     service = Service(settings)
 
     @asynccontextmanager
@@ -59,14 +59,14 @@ def create_app(settings: Settings) -> FastAPI:
     for module in (sessions, rewriting, compaction, sight, history, tenants, probes):
         app.include_router(module.routes(service))
     app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(Exception, _unexpected)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Edge, prefix=hot.PREFIX, hot=hot_calls)
     describe(app)
-    return app
+    return Edge(app, hot.PREFIX, hot_calls)
 
 
-def build() -> FastAPI:
+def build() -> Edge:
     """The application for the environment's settings; uvicorn calls it in each of its processes."""
     settings = load_settings()
     configure_logging(process="api", level=settings.log_level, log_format=settings.log_format)
@@ -80,6 +80,10 @@ def _told(problem: Problem) -> Response:
 
 async def _problem(_request: Request, error: Exception) -> Response:
     return _told(error if isinstance(error, Problem) else Problem(Code.INTERNAL))
+
+
+async def _unexpected(_request: Request, error: Exception) -> Response:
+    return told(error)
 
 
 async def _http(_request: Request, error: Exception) -> Response:

@@ -20,7 +20,7 @@ HotCall = Callable[[Request, str], Awaitable[Response]]
 
 
 class Edge:
-    """ASGI middleware. No exception passes it, so no server log can quote one.
+    """The ASGI application around the application. No exception passes it, so no server log can quote one.
 
     Hot calls are answered right here, without the router and the layers below it, which would cost as much as they do.
     """
@@ -57,9 +57,8 @@ class Edge:
         try:
             await self.app(scope, receive, note)
         except Exception as error:  # noqa: BLE001 - the process's edge
-            response = told(error)
-            if not begun:
-                await response(scope, receive, send)
+            if not begun:  # else it was told already and comes up only to be seen by a server
+                await told(error)(scope, receive, send)
 
 
 def told(error: Exception) -> Response:

@@ -6,7 +6,7 @@ import re
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from precompact_api.problems import Code, Problem
 
@@ -42,15 +42,16 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     if announced.isdecimal() and int(announced) > limit_bytes:
         raise Problem(Code.BODY_TOO_LARGE, limit=limit_bytes)
     chunks: list[bytes] = []
-    size = 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit_bytes:
-                raise Problem(Code.BODY_TOO_LARGE, limit=limit_bytes)
-            chunks.append(chunk)
-    except ClientDisconnect:
-        raise Problem(Code.INVALID_JSON) from None
+    size, more = 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(Code.INVALID_JSON)
+        chunks.append(message.get("body", b""))
+        more = message.get("more_body", False)
+        size += len(chunks[-1])
+        if size > limit_bytes:
+            raise Problem(Code.BODY_TOO_LARGE, limit=limit_bytes)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
