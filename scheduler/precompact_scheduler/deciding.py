@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from precompact_scheduler import counters
 from precompact_scheduler.claims import claim_of, record_of
@@ -15,8 +16,10 @@ from precompact_shared.events import Event, EventType
 from precompact_shared.policy import Policy
 from precompact_shared.store.connection import Layout
 from precompact_shared.store.executor import SyncStore
+from precompact_shared.store.keys import ShardKeys
 from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
+from precompact_shared.store.shard_ops import Handled, handled_many
 from precompact_shared.store.types import Answer, JobState, SessionView
 
 ENDED_EMPTY = frozenset({JobState.DONE, JobState.DEAD})
@@ -63,30 +66,33 @@ class Decider:
     def settle(self, statements: Iterable[Statement]) -> list[Message]:
         """Decides about sessions, claims and records in one pipeline, and tells what to send beyond the events."""
         cases = [self._decide(statement) for statement in statements]
-        ops: list[Op[Answer]] = []
-        claims: list[tuple[Case, int]] = []
-        for case in cases:
-            session = self._ops(case.statement)
-            if case.decision.action is not Action.NONE:
-                claims.append((case, len(ops)))
-                spec = claim_of(case.statement, case.decision, self._deadline_ms)
-                ops.append(session.claim(case.statement.version, spec))
-            ops.append(session.handled(case.statement.version, case.statement.length, self._record(case)))
+        counters.count_decisions(case.decision for case in cases)
+        claiming = [case for case in cases if case.decision.action is not Action.NONE]
+        # Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost.
+        ops: list[Op[Any]] = [*map(self._claim, claiming), *self._handled(cases)]
         answers = self._store.run_all(ops)
-        return self._after_claims([(case, answers[at]) for case, at in claims])
+        return self._after_claims(list(zip(claiming, answers, strict=False)))
 
     def _decide(self, statement: Statement) -> Case:
         policy = self._policy_of(statement.tenant)
         limits = self._limits.get(policy, statement)
         facts = facts_of(statement, policy, limits, self._memory.last_try(statement))
-        decision = decide(facts)
-        counters.DECISIONS.labels(decision.action, decision.row).inc()
-        return Case(statement, facts, decision)
+        return Case(statement, facts, decide(facts))
 
-    def _record(self, case: Case) -> bytes | None:
-        if not self._memory.is_news(case.statement, case.decision):
-            return None
-        return record_of(case.statement, case.facts, case.decision)
+    def _claim(self, case: Case) -> Op[Answer]:
+        spec = claim_of(case.statement, case.decision, self._deadline_ms)
+        return self._ops(case.statement).claim(case.statement.version, spec)
+
+    def _handled(self, cases: Iterable[Case]) -> list[Op[int]]:
+        """One call per shard for all sessions that were decided on."""
+        by_shard: dict[ShardKeys, list[Handled]] = {}
+        for case in cases:
+            told = case.statement
+            keys = self._layout.session(told.tenant, told.session)
+            news = self._memory.is_news(told, case.decision)
+            record = record_of(told, case.facts, case.decision) if news else b""
+            by_shard.setdefault(keys.shard, []).append(Handled(keys, told.version, told.length, record))
+        return [handled_many(shard, handled) for shard, handled in by_shard.items()]
 
     def _after_claims(self, claims: Sequence[tuple[Case, Answer]]) -> list[Message]:
         """Whoever was refused a refresh decides once more; a hurried job goes to the front."""

@@ -129,11 +129,10 @@ def _decoded(delivered: Sequence[Delivered]) -> list[Event]:
         try:
             event = decode_event(entry.fields)
         except Garbage:
-            counters.EVENTS.labels("garbage").inc()
             log.warning(
                 "no event of ours, skipped", stream=entry.stream, id=entry.id.decode(errors="replace")
             )
             continue
         events.append(event)
-        counters.EVENTS.labels(event.t).inc()
+    counters.count_events(event.t for event in events)
     return events

@@ -39,6 +39,8 @@ class Streams:
 
     def __init__(self, client: redis.Redis, layout: Layout, consumer: str) -> None:
         self._client: Any = client  # redis-py leaves `execute_command` untyped
+        # The raw reply: redis-py would make a dictionary of every entry, which costs more than reading it.
+        self._client.set_response_callback("XREADGROUP", lambda reply, **_: reply)
         self._names = [shard.events for shard in layout.all_shards()]
         self._from = {name.encode(): name for name in self._names}
         self.consumer = consumer

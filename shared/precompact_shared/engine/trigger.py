@@ -6,7 +6,7 @@ The facts are one full statement about a session (an event, or a view of it), so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from precompact_shared.engine.limits import Limits
@@ -164,18 +164,14 @@ class _Known:
 
     facts: SizeFacts
     limits: Limits
+    tokens: int
+    at_limit: bool
+    at_hard: bool
 
-    @property
-    def tokens(self) -> int:
-        return self.facts.tokens
-
-    @property
-    def at_hard(self) -> bool:
-        return self.tokens >= self.limits.hard
-
-    @property
-    def at_limit(self) -> bool:
-        return self.at_hard or self.limits.reached(self.tokens)
+    @classmethod
+    def of(cls, facts: SizeFacts, limits: Limits) -> _Known:
+        at_hard = facts.tokens >= limits.hard
+        return cls(facts, limits, facts.tokens, at_hard or limits.reached(facts.tokens), at_hard)
 
 
 Row = Callable[[_Known], Decision | None]
@@ -185,11 +181,11 @@ def decide(facts: SizeFacts) -> Decision:
     """The decision about a session that stands as `facts` say."""
     if facts.limits is None:
         return Decision(action=Action.NONE, reason=Reason.WINDOW_UNKNOWN, row="window_unknown")
-    known = _Known(facts, facts.limits)
+    known = _Known.of(facts, facts.limits)
     for name, row in TABLE:
         decision = row(known)
         if decision is not None:
-            return _signed(decision, name)
+            return replace(decision, row=name)
     return Decision(action=Action.NONE, reason=Reason.BELOW_START, row="else")
 
 
@@ -212,18 +208,6 @@ def urgency_ms(facts: SizeFacts, limits: Limits) -> int:
     if facts.growth_tokens_per_s <= 0:
         return FAR_AWAY_MS
     return min(FAR_AWAY_MS, int(1000 * missing / facts.growth_tokens_per_s))
-
-
-def _signed(decision: Decision, row: str) -> Decision:
-    return Decision(
-        action=decision.action,
-        reason=decision.reason,
-        row=row,
-        kind=decision.kind,
-        urgency_ms=decision.urgency_ms,
-        base=decision.base,
-        extractive_only=decision.extractive_only,
-    )
 
 
 def _nothing(reason: Reason) -> Decision:
