@@ -127,6 +127,7 @@ def milder(severity: Severity, example: Example) -> Example:
     return replace(example, severity=severity)
 
 
+MANY = 1_000
 OPEN_LOOP = [ASK, assistant(THOUGHT, CALL), user(RESULT)]
 PHASED: Message = {**DONE, "phase": "final_answer"}
 
@@ -422,7 +423,7 @@ def test_the_smallest_breach_is_found_and_its_mending_is_clean(example: Example)
     assert is_valid(example.wire, example.broken, request=example.request) is (example.severity is not ERROR)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if len(one.broken) < MANY], ids=str)
 def test_every_rule_can_be_switched_off(example: Example) -> None:
     """By its id, by its severity, or by naming others."""
     others = Rules(severities=frozenset(Severity) - {example.severity})
@@ -439,7 +440,7 @@ def test_every_row_of_the_table_has_an_example() -> None:
             rest = tuple(one for one in CHECKS[example.wire] if one is not check)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setitem(CHECKS, example.wire, (check,))
-                if check.id == example.id and len(example.broken) < 1000 and rest:
+                if check.id == example.id and len(example.broken) < MANY and rest:
                     fired |= (
                         {check} if validate(example.wire, example.broken, request=example.request) else set()
                     )

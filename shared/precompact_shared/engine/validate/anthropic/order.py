@@ -56,12 +56,9 @@ def _misplaced_system(subject: Subject) -> Iterable[int]:
 
 
 def _behind_block_with_thinking(subject: Subject, index: int) -> bool:
-    """Whether all before `index` is the message the block opens, and thinking comes later."""
-    if index > subject.runs[0][-1] + 1 or len(parts_of(subject.messages[0])) > 1:
-        return False
-    return (
-        index == 1 and _opens_with_block(subject) and any(facts.thinking for facts in subject.facts[index:])
-    )
+    """Whether the block is all that stands in front of `index`, and thinking comes later."""
+    alone = index == 1 and len(parts_of(subject.messages[0])) == 1 and _opens_with_block(subject)
+    return alone and any(facts.thinking for facts in subject.facts[index:])
 
 
 CHECKS = (

@@ -9,11 +9,11 @@ from precompact_shared.engine.validate.check import Check, Severity, Subject, te
 
 
 def _stored_reasoning_alone(subject: Subject) -> Iterable[int]:
-    return (index for index in _reasoning_alone(subject) if "id" in subject.messages[index])
+    return (index for index in _reasoning_alone(subject) if text_of(subject.messages[index], "id"))
 
 
 def _unnamed_reasoning_alone(subject: Subject) -> Iterable[int]:
-    return (index for index in _reasoning_alone(subject) if "id" not in subject.messages[index])
+    return (index for index in _reasoning_alone(subject) if not text_of(subject.messages[index], "id"))
 
 
 def _reasoning_alone(subject: Subject) -> Iterable[int]:
