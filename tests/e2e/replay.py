@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import httpx
@@ -165,7 +166,11 @@ class _Player:
         self._tap = tap
         self._session = self._open(client)
         self._digests = [digest_of(message) for message in script.messages]
-        self._head = _length_of_head(script)
+        self._names = {
+            id(message): name for message, name in zip(script.messages, self._digests, strict=True)
+        }
+        self._facts = [facts(script.wire, message) for message in script.messages]
+        self._head = sum(1 for _ in takewhile(lambda known: known.role is Role.SYSTEM, self._facts))
         self._sent = 0
         self._boundary: dict[str, int] = {}
 
@@ -201,8 +206,7 @@ class _Player:
 
     def _unanswered(self, prefix: int) -> dict[str, Any] | None:
         """Calls without result although the model is called: their results will never come, and the agent says so."""
-        wire = self._script.wire
-        left = pair_facts(wire, [facts(wire, message) for message in self._script.messages[:prefix]]).open
+        left = pair_facts(self._script.wire, self._facts[:prefix]).open
         return {call.id: "dead" for _, call in left} or None
 
     def _usage(self, context: Context) -> dict[str, int] | None:
@@ -236,13 +240,18 @@ class _Player:
         if any(not keep_from <= seq < self._sent for seq in edited):
             self._fault(where, "an edit of an entry that is not in the context", context)
         self._check_insert(where, context, keep_from)
-        tail = Counter(self._digests[seq] for seq in range(keep_from, self._sent) if seq not in edited)
-        found = Counter(map(digest_of, context.messages[len(self._tap.insert) :]))
-        if missing := (tail - found).total():
-            self._fault(where, f"{missing} entries lost", context)
         expected = apply_context(own, self._tap.insert, keep_from, [edit_from_json(edit) for edit in edits])
-        if list(map(digest_of, expected)) != list(map(digest_of, context.messages)):
+        if expected != context.messages:
             self._fault(where, "the context is not what the statement says", context)
+            expected = context.messages
+        kept = Counter(self._digests[seq] for seq in range(keep_from, self._sent) if seq not in edited)
+        found = Counter(map(self._name, expected[len(self._tap.insert) :]))
+        if missing := (kept - found).total():
+            self._fault(where, f"{missing} entries lost", context)
+
+    def _name(self, message: Message) -> str:
+        """The digest of a message; remembered for those of the own list."""
+        return self._names.get(id(message)) or digest_of(message)
 
     def _check_insert(self, where: str, context: Context, keep_from: int) -> None:
         """The insert brings the pinned entries of the head, each once, and no entry that the tail has too."""
@@ -298,9 +307,3 @@ def digest_of(message: Any) -> str:
     """The sender's own name for a message."""
     text = json.dumps(message, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _length_of_head(script: Script) -> int:
-    """System and developer messages at the beginning: they are never covered."""
-    roles = [facts(script.wire, message).role for message in script.messages]
-    return next((index for index, role in enumerate(roles) if role is not Role.SYSTEM), len(roles))

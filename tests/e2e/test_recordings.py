@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import groupby
 
 import pytest
 
@@ -16,23 +15,7 @@ from tests.support.stack import Stack
 pytestmark = [pytest.mark.recordings, pytest.mark.process, needs_recordings()]
 
 AT_ONCE = 4
-FIRST_OF_FAMILY = 4
-"""So many of each family, evenly picked, are played in the quick run; the slow one plays all."""
 ALL = {recording.name: recording for recording in recordings()}
-
-
-def _family(name: str) -> str:
-    return name.partition("--")[0]
-
-
-def _quick() -> set[str]:
-    """A fixed sample: every family, from its first to its last."""
-    chosen: set[str] = set()
-    for _, names in groupby(sorted(ALL), _family):
-        family = list(names)
-        step = max(1, len(family) // FIRST_OF_FAMILY)
-        chosen.update(family[::step][:FIRST_OF_FAMILY])
-    return chosen
 
 
 NAMES = sorted(ALL)
