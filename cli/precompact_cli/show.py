@@ -21,11 +21,18 @@ from precompact_cli.timeline import Silence, Timeline, View
 from precompact_cli.windows import Choice, choose_window
 from precompact_cli.wiretap import Wiretap
 from precompact_shared.engine.preset import load_preset
+from precompact_shared.errors import Refused
 
 SUMMARISER_S = 20.0
 """What a summary takes in the demo, in session time."""
 WAIT_S = 30.0
 """How long the agent lets itself be blocked at the hard limit, in session time; a shorter one hides stalls."""
+
+
+class PlayStopped(Refused):
+    """The service refused a call or went away; look at its log."""
+
+    code = "play_stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +110,10 @@ def play(part: Part, view: View, *, url: str, key: str, summariser_s: float | No
             options=Options(speed=part.speed, wait_s=WAIT_S),
             show=view.show,
         )
-        outcome = player.play()
+        try:
+            outcome = player.play()
+        except precompact.PrecompactError as error:
+            raise PlayStopped(f"The play stopped: {error}") from None
         wasted = _close_books(outcome, records)
     return report(
         recording,

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,18 @@ def started(*args: str | Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        for child in left_in(folder):
-            child.kill()
-        process.kill()
+        _kill_family(process)
         process.communicate()
+
+
+def _kill_family(process: subprocess.Popen[str]) -> None:
+    family: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
 
 
 def run(*args: str | Path, folder: Path, timeout_s: float = 120) -> tuple[int, str, str]:

@@ -49,6 +49,13 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield Up(told["api"], told["key"], folder)
 
 
+def replayed(folder: Path, *args: str | Path) -> dict[str, Any]:
+    """The figures of one replay that went well."""
+    code, out, told = run("replay", *args, "--speed", "500", "--json", folder=folder)
+    assert code == 0, told
+    return last_json(out)
+
+
 def test_up_prints_a_key_that_opens_the_api_and_keeps_only_its_hash(up: Up) -> None:
     """The key is in no file of the data folder."""
     assert answers(f"{up.url}/readyz")
@@ -77,10 +84,7 @@ def test_why_says_in_words_why_nothing_happened(up: Up) -> None:
     """A small session is below its start point; the numbers that decided it are told."""
     file = write_session(up.folder / "small.json", agent_session(4), usage=[])
     where = ("--url", up.url, "--key", up.key)
-    _, out, _ = run(
-        "replay", file, *where, "--speed", "500", "--window", "200000", "--json", folder=up.folder
-    )
-    session = last_json(out)["session"]
+    session = replayed(up.folder, file, *where, "--window", "200000")["session"]
 
     def answer() -> str:
         code, told, _ = run("why", session, *where, folder=up.folder)
@@ -88,6 +92,15 @@ def test_why_says_in_words_why_nothing_happened(up: Up) -> None:
 
     told = eventually(answer, 20, "a decision")
     assert told.startswith("Nothing new is being prepared: the session is below the start point. (size ")
+
+
+def test_replay_with_a_wrong_key_is_one_line_and_exit_code_one(up: Up) -> None:
+    """No traceback, and the key is not echoed."""
+    file = write_session(up.folder / "small.json", agent_session(1), usage=[])
+    where = ("--url", up.url, "--key", "pck_wrong")
+    code, out, told = run("replay", file, *where, "--json", folder=up.folder)
+    assert (code, out, told.count("\n")) == (1, "", 1)
+    assert "pck_wrong" not in told
 
 
 def test_why_refuses_an_unknown_session_and_a_wrong_key(up: Up) -> None:
@@ -105,8 +118,7 @@ def test_what_up_wrote_is_there_after_a_restart_and_the_key_is_not_shown_again(t
     file = write_session(tmp_path / "one.json", agent_session(3), usage=[])
     for told in start_line(tmp_path):
         where = ("--url", told["api"], "--key", told["key"])
-        _, out, _ = run("replay", file, *where, "--speed", "500", "--json", folder=tmp_path)
-        session, key = last_json(out)["session"], told["key"]
+        session, key = replayed(tmp_path, file, *where)["session"], told["key"]
     for told in start_line(tmp_path):
         assert told["key"] is None
         code, _, _ = run("why", session, "--url", told["api"], "--key", key, folder=tmp_path)
