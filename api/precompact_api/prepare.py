@@ -18,7 +18,7 @@ from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
 from precompact_api.sizing import Held, advice, size_up
-from precompact_shared.engine.gates import Mode
+from precompact_shared.engine.gates import Defer, Mode
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
 
@@ -109,7 +109,9 @@ async def _leave(
 async def _press(service: Service, attempt: Attempt, terms: Terms, wait_s: float) -> Settled:
     """At the hard limit: join the live job or claim one, wait as long as allowed, then the floor, else overflow."""
     length = attempt.view.length
-    view = await join_or_claim(service, attempt.view, terms)
+    view = attempt.view
+    if attempt.reason != Defer.OPEN_CALL:  # a good candidate waits for a result: another job would not help
+        view = await join_or_claim(service, view, terms)
     attempt, blocked_s = replace(attempt, view=view), 0.0
     if wait_s > 0:
         attempt, blocked_s = await wait_and_adopt(service, view, replace(terms, wait_spent=False), wait_s)
