@@ -1,0 +1,49 @@
+"""Whatever ends an attempt becomes one of four things the ledger knows."""
+
+from __future__ import annotations
+
+import pytest
+from redis.exceptions import ConnectionError as RedisGone
+
+from precompact_shared.engine.formats import InvalidEntry
+from precompact_shared.errors import Overflow, Permanent, Unavailable
+from precompact_worker.asking import SummaryRejected
+from precompact_worker.outcomes import DELAY_MOST_MS, Ending, outcome_of
+from precompact_worker.planning import Nothing, Unsupported
+from precompact_worker.providers.base import ProviderFailed, ProviderRefused, ProviderTimeout
+from precompact_worker.snapshot import SnapshotGone
+
+
+@pytest.mark.parametrize(
+    ("error", "action", "reason"),
+    [
+        (Nothing("all_fits"), Ending.SKIP, "all_fits"),
+        (SummaryRejected("not_smaller"), Ending.SKIP, "not_smaller"),
+        (Unsupported(), Ending.DEAD, "unsupported"),
+        (InvalidEntry("no_role", "$.role"), Ending.DEAD, "invalid_entry"),
+        (ProviderFailed(), Ending.RETRY, "provider_failed"),
+        (ProviderTimeout(), Ending.RETRY, "provider_timeout"),
+        (ProviderRefused(), Ending.DEAD, "provider_refused"),
+        (SnapshotGone(), Ending.RETRY, "snapshot_gone"),
+        (Unavailable(), Ending.RETRY, "unavailable"),
+        (Permanent(), Ending.DEAD, "permanent"),
+        (Overflow(), Ending.DEAD, "overflow"),
+        (TimeoutError(), Ending.RETRY, "deadline"),
+        (RedisGone(), Ending.RETRY, "state_unavailable"),
+        (ZeroDivisionError("a secret"), Ending.RETRY, "internal"),
+    ],
+)
+def test_every_error_has_one_outcome_and_a_reason_that_quotes_nothing(
+    error: Exception, action: Ending, reason: str
+) -> None:
+    """The reason is a code."""
+    outcome = outcome_of(error, 1)
+    assert (outcome.action, outcome.reason) == (action, reason)
+    assert (outcome.delay_ms > 0) == (action is Ending.RETRY)
+
+
+def test_pauses_double_up_to_a_minute_and_respect_what_the_provider_asks() -> None:
+    """Half a second, one, two and so on."""
+    assert [outcome_of(TimeoutError(), attempt).delay_ms for attempt in (1, 2, 3)] == [500, 1000, 2000]
+    assert outcome_of(TimeoutError(), 60).delay_ms == DELAY_MOST_MS
+    assert outcome_of(ProviderFailed(retry_after_s=90), 1).delay_ms == 90_000
