@@ -51,7 +51,7 @@ _JOB = tuple(f.name for f in fields(values.Job) if f.name not in {"lease_until_m
 _CANDIDATE = tuple(f.name for f in fields(values.Candidate))
 
 
-class Differs(AssertionError):  # noqa: N818 - a fact, not a fault of this file
+class Differs(AssertionError):
     """The store and the twin disagree, or an invariant does not hold."""
 
 
@@ -80,6 +80,7 @@ class Both:
 
     # ---------------------------------------------------------------- history
     def create(self, format: str = "openai-responses", *, recreate: bool = False, **spec: Any) -> Answer:  # noqa: A002
+        """Makes the session, or revives it."""
         return self._play(
             self._ops.create(Create(format, **spec), recreate=recreate),
             lambda: twin.create(self.state, values.Spec(format, **spec), self.now_ms, recreate=recreate),
@@ -96,6 +97,7 @@ class Both:
         changes: Changes | None = None,
         limits: Limits | None = None,
     ) -> Answer:
+        """Adds entries."""
         spec = values.Spec(create.format, create.model, create.window, create.max_output) if create else None
         return self._play(
             self._ops.append(
@@ -124,6 +126,7 @@ class Both:
         changes: Changes | None = None,
         limits: Limits | None = None,
     ) -> Answer:
+        """Sends a whole list."""
         return self._play(
             self._ops.sync(entries, seen=seen, req=req, heal=heal, changes=changes, limits=limits),
             lambda: twin.sync(
@@ -139,6 +142,7 @@ class Both:
         )
 
     def rewind(self, to: int, *, seen: Seen, req: str) -> Answer:
+        """Removes the end."""
         at = values.Seen(seen.version, seen.length)
         return self._play(
             self._ops.rewind(to, seen=seen, req=req),
@@ -146,6 +150,7 @@ class Both:
         )
 
     def replace(self, seq: int, entry: NewEntry, *, seen: Seen, req: str) -> Answer:
+        """Puts another entry in its place."""
         at = values.Seen(seen.version, seen.length)
         return self._play(
             self._ops.replace(seq, entry, seen=seen, req=req),
@@ -153,6 +158,7 @@ class Both:
         )
 
     def redact(self, seqs: Sequence[int], *, seen: Seen, req: str) -> Answer:
+        """Removes bodies for good."""
         at = values.Seen(seen.version, seen.length)
         return self._play(
             self._ops.redact([(seq, b"r[removed]", 3) for seq in sorted(seqs)], seen=seen, req=req),
@@ -162,9 +168,11 @@ class Both:
         )
 
     def delete(self) -> Answer:
+        """Deletes the session."""
         return self._play(self._ops.delete(), lambda: twin.delete(self.state))
 
     def handled(self, version: int, length: int) -> Answer:
+        """Says that an event was decided on."""
         return self._play(
             self._ops.handled(version, length), lambda: twin.handled(self.state, version, length)
         )
@@ -173,6 +181,7 @@ class Both:
     def claim(
         self, jid: str, kind: str = "speculative", *, version: int | None = None, **wish: Any
     ) -> Answer:
+        """Asks for a job."""
         at = wish.get("overflow_at")
         pure = {**wish, "overflow_at": _seen(at)}
         return self._play(
@@ -181,16 +190,23 @@ class Both:
         )
 
     def queued(self, jid: str) -> Answer:
+        """Says that the message is on its way."""
         return self._play(self._ops.queued(jid), lambda: twin.queued(self.state, jid, self.now_ms))
 
     def start(self, jid: str, *, max_attempts: int = ATTEMPTS) -> Answer:
+        """Takes the job."""
         return self._play(
             self._ops.start(jid, lease_ms=LEASE_MS, max_attempts=max_attempts),
             lambda: twin.start(self.state, jid, self.now_ms, lease_ms=LEASE_MS, max_attempts=max_attempts),
         )
 
     def beat(self, jid: str, fence: int, announce: Announcement | None = None) -> Answer:
-        pure = None if announce is None else values.Announcement(announce.upto, announce.prefix, announce.through)
+        """Renews the lease, may announce the cut."""
+        pure = (
+            None
+            if announce is None
+            else values.Announcement(announce.upto, announce.prefix, announce.through)
+        )
         return self._play(
             self._ops.beat(jid, fence, lease_ms=LEASE_MS, announce=announce),
             lambda: twin.beat(self.state, jid, fence, self.now_ms, lease_ms=LEASE_MS, announce=pure),
@@ -199,12 +215,14 @@ class Both:
     def put(
         self, jid: str, fence: int, tag: CandidateTag, source: Sequence[str], *, floor: bool = False
     ) -> Answer:
+        """Stores a candidate made from `source`."""
         return self._play(
             self._ops.put(jid, fence, tag, body_of(source), floor=floor),
             lambda: twin.put(self.state, jid, fence, _candidate(tag), self.now_ms, floor=floor),
         )
 
     def finish(self, jid: str, fence: int, action: str, *, reason: str = "x", delay_ms: int = 0) -> Answer:
+        """Ends an attempt."""
         facts: dict[str, Any] = {"reason": reason, "delay_ms": delay_ms, "max_attempts": ATTEMPTS}
         return self._play(
             self._ops.finish(jid, fence, action, **facts),
@@ -212,11 +230,13 @@ class Both:
         )
 
     def cancel(self, jid: str, reason: str = "x") -> Answer:
+        """Ends a job."""
         return self._play(
             self._ops.cancel(jid, reason), lambda: twin.cancel(self.state, jid, reason, self.now_ms)
         )
 
     def due(self, jid: str) -> Answer:
+        """Sweeps a job."""
         facts = {"resend_ms": RESEND_MS, "max_attempts": ATTEMPTS}
         return self._play(
             self._ops.due(jid, **facts), lambda: twin.due(self.state, jid, self.now_ms, **facts)
@@ -224,6 +244,7 @@ class Both:
 
     # ---------------------------------------------------------------- adoption
     def adopt(self, cid: str, *, version: int, length: int, forced: bool = False) -> Answer:
+        """Adopts a candidate, freezing the text it was stored with."""
         tag = self.facts.tags.get(cid)
         tokens = tag.tokens_after if tag else 1
         record = CheckpointTag(cid=cid, n=0, upto=0, adopted_version=0, insert_tokens=tokens)
@@ -242,23 +263,27 @@ class Both:
         )
 
     def revert(self, n: int, *, req: str) -> Answer:
+        """Goes back one checkpoint."""
         return self._play(
             self._ops.revert(n, req=req), lambda: twin.revert(self.state, n, self.now_ms, req=req)
         )
 
     def close(self, cid: str, reason: str = "declined") -> Answer:
+        """Discards a candidate."""
         return self._play(
             self._ops.close(cid, reason), lambda: twin.close(self.state, cid, reason, self.now_ms)
         )
 
     # ---------------------------------------------------------------- forks
     def fork_open(self, source: str, format: str = "openai-responses") -> Answer:  # noqa: A002
+        """Begins a copy."""
         return self._play(
             self._ops.fork_open(Create(format), source),
             lambda: twin.fork_open(self.state, values.Spec(format), source, self.now_ms),
         )
 
     def fork_copy(self, at: int, entries: Sequence[NewEntry]) -> Answer:
+        """Copies entries."""
         return self._play(
             self._ops.fork_copy(at, entries),
             lambda: twin.fork_copy(self.state, at, _entries(entries), self.now_ms),
@@ -267,6 +292,7 @@ class Both:
     def fork_publish(
         self, length: int, points: Sequence[tuple[CheckpointTag, CandidateTag, bytes, bytes]] = ()
     ) -> Answer:
+        """Makes the copy visible."""
         pure = [(_checkpoint(tag), _candidate(candidate)) for tag, candidate, _, _ in points]
         return self._play(
             self._ops.fork_publish(length, points), lambda: twin.fork_publish(self.state, length, pure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from precompact_shared.engine.versions import Session
 from precompact_shared.store import codec
 from precompact_shared.store.types import CandidateTag, CheckpointTag, SessionView
 from tests.property.both import Both, Differs
@@ -34,6 +35,8 @@ def check(both: Both, truth: Truth | None) -> None:
     """Everything that must hold after every step."""
     facts = both.facts
     if facts.view is None:
+        if isinstance(both.state, Session):
+            return  # a copy that is not published yet
         _holds(
             not facts.metas and not facts.bodies and not facts.texts, "a deleted session left bytes behind"
         )

@@ -39,6 +39,7 @@ class Play:
 
     # ------------------------------------------------------------ callers
     def append(self) -> None:
+        """Adds entries."""
         client, new = self.rng.choice(self.clients), self.entries.some()
         key: str | None = None
         seen: Seen | None = client.seen
@@ -68,6 +69,7 @@ class Play:
         self._request(client, send, [entry.digest for entry in new])
 
     def sync(self) -> None:
+        """Sends a whole list."""
         client = self.rng.choice(self.clients)
         kept = client.entries
         if self.rng.random() < 0.4 and kept:
@@ -84,6 +86,7 @@ class Play:
         )
 
     def rewind(self) -> None:
+        """Removes the end."""
         client = self.rng.choice(self.clients)
         length = len(client.entries)
         to = (
@@ -95,6 +98,7 @@ class Play:
         self._request(client, lambda: self.both.rewind(to, seen=seen, req=req), [])
 
     def replace(self) -> None:
+        """Puts another entry in its place."""
         client = self.rng.choice(self.clients)
         if not client.entries:
             return
@@ -104,6 +108,7 @@ class Play:
         self._request(client, lambda: self.both.replace(seq, new, seen=seen, req=req), [new.digest])
 
     def redact(self) -> None:
+        """Removes bodies for good."""
         client = self.rng.choice(self.clients)
         if not client.entries:
             return
@@ -112,6 +117,7 @@ class Play:
         self._request(client, lambda: self.both.redact(seqs, seen=seen, req=req), [])
 
     def late(self) -> None:
+        """A delayed or doubled call arrives."""
         if self.net:
             request = self.rng.choice(self.net)
             if self.rng.random() < 0.6:
@@ -119,6 +125,7 @@ class Play:
             deliver(self.both, request, self.truth, self.entries, hears=self.rng.random() < 0.5)
 
     def look(self) -> None:
+        """A caller reads."""
         read(self.both, self.rng.choice(self.clients), self.entries)
 
     def _request(self, client: Client, send: Callable[[], Answer], adds: list[str]) -> None:
@@ -143,6 +150,7 @@ class Play:
 
     # ------------------------------------------------------------ scheduler, worker, sweeper
     def claim(self) -> None:
+        """Asks for a job."""
         view = self.both.facts.view
         kind = self.rng.choice(list(JobKind))
         version = self.rng.choice(self.events).version if self.events and self.rng.random() < 0.4 else None
@@ -158,14 +166,17 @@ class Play:
         self.both.claim(jid, kind, version=version, base=base, focus=focus, overflow_at=at, urgency=urgency)
 
     def send(self) -> None:
+        """A scheduler sends the job."""
         self.both.queued(self._jid())
 
     def start(self) -> None:
+        """Takes the job."""
         run = begin(self.both, self.both.start(self._jid()), slow=self.rng.random() < 0.3)
         if run:
             self.runs.append(run)
 
     def announce(self) -> None:
+        """A worker announces its cut."""
         run = self._run()
         if run:
             answer = announce(self.both, run, self.rng)
@@ -173,11 +184,13 @@ class Play:
                 self._leave(run)
 
     def beat(self) -> None:
+        """Renews the lease, may announce the cut."""
         run = self._run()
         if run:
             self.both.beat(run.job.jid, run.job.fence)
 
     def put(self) -> None:
+        """Stores a candidate made from `source`."""
         run = self._run()
         if run and (run.announced or self.rng.random() < 0.1):
             floor = self.rng.random() < 0.35
@@ -196,6 +209,7 @@ class Play:
                 store(self.both, run, self.rng, floor=False)
 
     def finish(self) -> None:
+        """Ends an attempt."""
         run = self._run()
         if run:
             action = self.rng.choice(("retry", "retry", "dead", "skip", "release"))
@@ -203,9 +217,11 @@ class Play:
             self._leave(run)
 
     def cancel(self) -> None:
+        """Ends a job."""
         self.both.cancel(self._jid())
 
     def sweep(self) -> None:
+        """Time passes; the sweeper looks."""
         if self.rng.random() < 0.5:
             self.both.now_ms += LEASE_MS + 1
         self.both.due(self._jid())
@@ -224,12 +240,14 @@ class Play:
             self.adopt()
 
     def handle(self) -> None:
+        """A scheduler has decided."""
         if self.events:
             event = self.rng.choice(self.events[-3:])
             self.both.handled(event.version, event.length)
 
     # ------------------------------------------------------------ adoption, operators
     def adopt(self) -> None:
+        """Adopts a candidate, freezing the text it was stored with."""
         view, rng = self.both.facts.view, self.rng
         known = sorted(self.both.facts.tags)
         if view is None or not known:
@@ -246,21 +264,25 @@ class Play:
             self.truth.adopt(view.incarnation, view.version)
 
     def revert(self) -> None:
+        """Goes back one checkpoint."""
         chain = self.both.facts.chain
         n = chain[-1].n if chain and self.rng.random() < 0.85 else self.rng.randrange(4)
         self.both.revert(n, req=self._number("v"))
 
     def close(self) -> None:
+        """Discards a candidate."""
         known = sorted(self.both.facts.tags)
         if known:
             self.both.close(self.rng.choice(known))
 
     def delete(self) -> None:
+        """Deletes the session."""
         if self.rng.random() < 0.3:
             self.both.delete()
             self.truth.acked, self.truth.undone = set(), set()
 
     def create(self) -> None:
+        """Makes the session, or revives it."""
         recreate = self.rng.random() < 0.7
         self.both.create(
             self.rng.choice(FORMATS) if self.rng.random() < 0.1 else self.format, recreate=recreate
@@ -375,7 +397,7 @@ def play_one(
 
 
 def _word(step: str) -> str:
-    return f"{step.split('(')[0].removeprefix('fork: ')} {step.rpartition(' -> ')[2]}"
+    return f"{step.split('(', maxsplit=1)[0].removeprefix('fork: ')} {step.rpartition(' -> ')[2]}"
 
 
 def _remove(store: SyncStore, both: Both) -> None:

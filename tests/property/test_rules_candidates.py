@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from precompact_shared.store.ops import Announcement
+from precompact_shared.store.ops import Announcement, Changes
 from precompact_shared.store.types import Seen, Usage
-from precompact_shared.store.ops import Changes
 from tests.property.both import candidate_tag
 from tests.property.stage import Stage
 
@@ -198,7 +197,9 @@ def test_rule_06_a_refresh_that_has_not_announced_is_closed_by_the_adoption_of_i
     assert stage.job_of("b").state == "cancelled"
 
 
-def test_rule_06_a_rewrite_between_the_base_and_the_cut_ends_the_refresh_and_keeps_the_base(stage: Stage) -> None:
+def test_rule_06_a_rewrite_between_the_base_and_the_cut_ends_the_refresh_and_keeps_the_base(
+    stage: Stage,
+) -> None:
     """Each is judged by its own reach."""
     stage.has(6)
     base = stage.make("a", 3)
@@ -360,7 +361,13 @@ def test_rule_14_zero_older_and_foreign_usage_is_no_base(stage: Stage) -> None:
     """An aborted reply, an answer that came late, another model, a length nobody has."""
     stage.has(4)
     stage.append([], seen=stage.seen, changes=Changes(model="m", usage=Usage(500, 0, 4, "m")))
-    for usage in (Usage(0, 0, 4), Usage(300, 0, 3), Usage(300, 0, 4, "other"), Usage(300, 0, 9), Usage(300, 7, 4)):
+    for usage in (
+        Usage(0, 0, 4),
+        Usage(300, 0, 3),
+        Usage(300, 0, 4, "other"),
+        Usage(300, 0, 9),
+        Usage(300, 7, 4),
+    ):
         stage.append([], seen=stage.seen, changes=Changes(usage=usage))
     assert stage.view.tokens == 500
 
