@@ -16,6 +16,7 @@ from precompact_shared.settings import Settings, as_environment
 
 Log = TextSink | None
 READY_DEADLINE_S = 60.0
+PING_S = 0.5
 LOG_TAIL_LINES = 15
 
 
@@ -114,15 +115,29 @@ def answers(url: str) -> bool:
 
 def _programs(settings: Settings, url: str, *, restarts: bool) -> Iterator[Program]:
     env = as_environment(settings)
+    checks = {"api": lambda: answers(f"{url}/readyz"), "worker": lambda: _worker_answers(settings)}
     for name in ("api", "scheduler", "worker"):
         yield Program(
             name=name,
             argv=(sys.executable, "-m", f"precompact_{name}"),
             env=env,
-            ready=(lambda: answers(f"{url}/readyz")) if name == "api" else None,
+            ready=checks.get(name),
             ready_deadline_s=READY_DEADLINE_S,
             restarts=restarts,
         )
+
+
+def _worker_answers(settings: Settings) -> bool:
+    """Whether a worker takes commands; it consumes its queues by then."""
+    from kombu.exceptions import OperationalError
+
+    from precompact_shared.courier import make_app
+
+    with make_app(settings.required_broker_url, client_name="precompact-cli") as app:
+        try:
+            return bool(app.control.ping(timeout=PING_S, limit=1))
+        except OperationalError:
+            return False
 
 
 def _last_lines(log: Path) -> list[str]:

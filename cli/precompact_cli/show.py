@@ -57,7 +57,7 @@ def rehearse(path: Path, *, window: int | None, speed: float | None, preset: str
     """Reads and measures a recording. Raises InputRefused for a file that is none."""
     recording = read_recording(path)
     sizes = measure(recording)
-    choice = choose_window(sizes, recording.model, load_preset(preset), window)
+    choice = choose_window(recording, sizes, load_preset(preset), window)
     return Part(
         recording=recording,
         sizes=sizes,

@@ -35,7 +35,7 @@ class Sizes:
     def scale(self, call: ModelCall) -> float:
         """What a token of our estimate was to the provider in this call; 1 where it reported nothing."""
         estimated = self.upto[call.prefix]
-        if call.reported is None or not estimated:
+        if call.reported is None or not estimated or call.prefix < self.trusted_from:
             return 1.0
         return max(0.0, call.reported - self.fixed) / estimated
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from precompact_cli.exits import InputRefused
+from precompact_cli.recording import ModelCall, Recording
 from precompact_cli.sizes import Sizes
 from precompact_shared.engine.limits import limits
 from precompact_shared.engine.preset import Limits, Preset
@@ -18,6 +20,8 @@ WANTED = 2
 """Compactions a smaller window should bring."""
 _SUMMARY_SHARE = 0.25
 """Of the limit, at most, is reckoned for a summary."""
+_MOST_LEFT = 0.9
+"""Of the limit; a compaction that leaves more brings the next one at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,40 +34,47 @@ class Choice:
     foreseen: int
 
 
-def choose_window(sizes: Sizes, model: str | None, preset: Preset, wanted: int | None = None) -> Choice:
+def choose_window(recording: Recording, sizes: Sizes, preset: Preset, wanted: int | None = None) -> Choice:
     """The caller's window; else the model's, if the recording reaches its limit; else a smaller one.
 
     The smaller one is the largest of 200k, 100k, 64k, 32k and 16k, failing these the largest multiple of 10k, in which
-    a dry run over the sizes of the messages meets the limit twice; if there is none, once. A recording too short for
+    a dry run over the recorded calls meets the limit twice; if there is none, once. A recording too short for
     that gets a window that holds it all.
     """
     if wanted is not None:
-        return _choice(sizes, model, preset, wanted, "as asked for")
-    own = resolve_window(model, None, None)
-    if own is not None and (choice := _choice(sizes, model, preset, own.window, "the model's")).foreseen:
+        return _choice(recording, sizes, preset, wanted, "as asked for")
+    own = resolve_window(recording.model, None, None)
+    if own is not None and (choice := _choice(recording, sizes, preset, own.window, "the model's")).foreseen:
         return choice
     for least in range(WANTED, 0, -1):
         for windows in (LADDER, STEPS):
-            tried = (_choice(sizes, model, preset, window, "") for window in windows)
+            tried = (_choice(recording, sizes, preset, window, "") for window in windows)
             fitting = next((choice for choice in tried if choice.foreseen >= least), None)
             if fitting is not None:
                 return replace(
                     fitting, why=f"the largest in which a dry run foresees {least} or more compactions"
                 )
     largest = max(LADDER[0], own.window if own else 0)
-    return _choice(sizes, model, preset, largest, "the recording is too short for any compaction")
+    return _choice(recording, sizes, preset, largest, "the recording is too short for any compaction")
 
 
-def foresee(sizes: Sizes, found: Limits, summary_tokens: int) -> int:
-    """How often the limit is met when every compaction leaves the fixed part, a full summary and the kept tail."""
-    after = sizes.fixed + min(summary_tokens, int(found.limit * _SUMMARY_SHARE)) + found.keep_tokens
-    if after > 0.9 * found.limit:
-        return 0
-    met, size = 0, sizes.fixed
-    for tokens in sizes.tokens:
-        size += tokens
-        if found.reached(size):
-            met, size = met + 1, max(after, sizes.fixed + tokens)
+def foresee(sizes: Sizes, calls: Sequence[ModelCall], found: Limits, summary_tokens: int) -> int:
+    """How often a call meets the limit when every compaction leaves the fixed part, a full summary and the kept tail.
+
+    A prompt is as large as the provider counted it, less what compactions took. 0 where one would not help: it would
+    leave more than nine tenths of the limit.
+    """
+    after = min(summary_tokens, int(found.limit * _SUMMARY_SHARE)) + found.keep_tokens
+    met, left, start = 0, 0, 0
+    for call in calls:
+        scale = sizes.scale(call)
+        if not found.reached(
+            round(sizes.fixed + scale * (left + sizes.upto[call.prefix] - sizes.upto[start]))
+        ):
+            continue
+        if sizes.fixed + scale * after > _MOST_LEFT * found.limit:
+            return 0
+        met, left, start = met + 1, after, call.prefix
     return met
 
 
@@ -77,7 +88,7 @@ def window_limits(preset: Preset, found: ModelWindow) -> Limits:
         ) from None
 
 
-def _choice(sizes: Sizes, model: str | None, preset: Preset, window: int, why: str) -> Choice:
-    found = resolve_window(model, window, None) or ModelWindow(window, window // 4)
-    foreseen = foresee(sizes, window_limits(preset, found), preset.summary.max_tokens)
+def _choice(recording: Recording, sizes: Sizes, preset: Preset, window: int, why: str) -> Choice:
+    found = resolve_window(recording.model, window, None) or ModelWindow(window, window // 4)
+    foreseen = foresee(sizes, recording.calls, window_limits(preset, found), preset.summary.max_tokens)
     return Choice(found.window, found.max_output, why, foreseen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 import pytest
@@ -10,10 +11,11 @@ from precompact_cli.exits import InputRefused
 from precompact_cli.pacing import read_pace
 from precompact_cli.recording import ModelCall, Recording
 from precompact_cli.sizes import Sizes, measure
-from precompact_cli.windows import LADDER, choose_window
+from precompact_cli.windows import LADDER, Choice, choose_window
 from precompact_shared.engine.preset import load_preset
 from precompact_shared.engine.types import Format
 
+CLAUDE = "claude-sonnet-4-5"
 PRESET = load_preset("precompact")
 
 
@@ -23,43 +25,71 @@ def sizes(count: int, each: int, fixed: int = 0) -> Sizes:
     return Sizes(tokens, tuple(accumulate(tokens, initial=0)), fixed)
 
 
+def recording(count: int, model: str | None, calls: Sequence[ModelCall] | None = None) -> Recording:
+    """`count` messages; the model was called before every one but the first, and nothing was counted."""
+    return Recording(
+        name="r",
+        format=Format.ANTHROPIC,
+        model=model,
+        system=None,
+        tools=None,
+        messages=[{"role": "user", "content": "x"}] * count,
+        calls=tuple(calls or (ModelCall(prefix, prefix + 1) for prefix in range(1, count))),
+        pace=read_pace(None, count),
+    )
+
+
+def choose(
+    count: int, each: int, model: str | None = CLAUDE, *, fixed: int = 0, window: int | None = None
+) -> Choice:
+    """The window for `count` messages of `each` tokens."""
+    return choose_window(recording(count, model), sizes(count, each, fixed), PRESET, window)
+
+
 def test_the_models_window_is_taken_when_the_recording_reaches_its_limit() -> None:
     """170,000 tokens meet the limit of a 200,000 window."""
-    choice = choose_window(sizes(170, 1_000), "claude-sonnet-4-5", PRESET)
+    choice = choose(170, 1_000)
     assert (choice.window, choice.foreseen) == (200_000, 1)
 
 
 def test_a_smaller_recording_gets_the_largest_window_with_two_compactions() -> None:
     """The next larger one would bring fewer than two."""
-    choice = choose_window(sizes(100, 1_000), "claude-sonnet-4-5", PRESET)
+    choice = choose(100, 1_000)
     assert choice.foreseen >= 2
     larger = LADDER[LADDER.index(choice.window) - 1]
-    assert choose_window(sizes(100, 1_000), None, PRESET, larger).foreseen < 2
+    assert choose(100, 1_000, window=larger).foreseen < 2
 
 
 def test_a_window_that_the_fixed_part_fills_is_not_chosen() -> None:
     """Where system prompt and tools leave no room compactions help nobody."""
-    choice = choose_window(sizes(80, 500, fixed=40_000), "claude-sonnet-4-5", PRESET)
+    choice = choose(80, 500, fixed=40_000)
     assert choice.foreseen >= 1
     assert choice.window not in LADDER
 
 
 def test_a_recording_too_short_for_a_compaction_gets_a_window_that_holds_it() -> None:
     """And it is told why nothing will happen."""
-    choice = choose_window(sizes(3, 100), "claude-sonnet-4-5", PRESET)
+    choice = choose(3, 100)
     assert (choice.window, choice.foreseen) == (200_000, 0)
     assert "too short" in choice.why
 
 
+def test_a_window_is_chosen_by_what_the_provider_counted() -> None:
+    """Searches and reasoning fill a prompt without standing in the messages; a small window would never hold it."""
+    counted = [ModelCall(prefix, prefix + 1, 4_000 * prefix) for prefix in range(1, 50)]
+    choice = choose_window(recording(50, CLAUDE, counted), sizes(50, 1_000), PRESET)
+    assert (choice.window, choice.foreseen) == (200_000, 1)
+
+
 def test_a_window_asked_for_is_taken_as_it_is() -> None:
     """Also one in which nothing ever happens."""
-    assert choose_window(sizes(3, 10), None, PRESET, 50_000).window == 50_000
+    assert choose(3, 10, None, window=50_000).window == 50_000
 
 
 def test_a_window_without_room_is_refused() -> None:
     """One token of window cannot hold anything."""
     with pytest.raises(InputRefused, match="no room"):
-        choose_window(sizes(3, 10), None, PRESET, 1)
+        choose(3, 10, None, window=1)
 
 
 def test_reported_tokens_are_scaled_from_the_whole_history_to_the_context() -> None:
@@ -77,17 +107,7 @@ def test_usage_measured_on_another_history_is_no_measure() -> None:
         ModelCall(5, 6, 1_500),
         ModelCall(7, 8, 1_900),
     ]
-    recording = Recording(
-        name="r",
-        format=Format.ANTHROPIC,
-        model=None,
-        system=None,
-        tools=None,
-        messages=[{"role": "user", "content": "x"}] * 8,
-        calls=tuple(calls),
-        pace=read_pace(None, 8),
-    )
-    found = measure(recording)
+    found = measure(recording(8, None, calls))
     assert 1_000 < found.fixed < 1_900
     assert found.reported(calls[0], 10) is None
     assert found.reported(calls[2], 10) is not None
