@@ -55,7 +55,7 @@ async def wait_and_adopt(
 ) -> tuple[Attempt, float]:
     """Waits for the live job's full candidate and adopts it; with the seconds that took.
 
-    Ends when adopted, when no job lives any more, or when `wait_s` is spent.
+    Ends when adopted, when no job lives any more or its deadline has passed, or when `wait_s` is spent.
     """
     begun_s = monotonic_s()
     attempt = Attempt(adopted=False, reason="no_candidate", view=view)
@@ -64,7 +64,8 @@ async def wait_and_adopt(
             attempt = await adopt_best(service, await fresh_view(service, attempt.view), terms)
             spent_s = monotonic_s() - begun_s
             job = attempt.view.job
-            if attempt.adopted or attempt.moved or job is None or not job.is_live or spent_s >= wait_s:
+            given_up = job is None or not job.is_live or 0 < job.deadline_ms <= attempt.view.now_ms
+            if attempt.adopted or attempt.moved or given_up or spent_s >= wait_s:
                 return attempt, spent_s
             await watch.next(wait_s - spent_s)
 

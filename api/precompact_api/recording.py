@@ -185,17 +185,23 @@ async def _whole_list(
         return answer, answer.at
     if batch.ours:
         raise Problem(Code.PROJECTION_GIVEN, where=f"$.messages[{batch.ours[0]}]")
-    answer = await service.run(
-        ops.sync(
+    answer = await _sync(service, call, batch, heal=call.body.heal)
+    if answer.o == "not_ahead":  # nothing was lost: an ordinary list
+        answer = await _sync(service, call, batch, heal=False)
+    return answer, len(batch.entries)
+
+
+async def _sync(service: Service, call: Incoming, batch: Batch, *, heal: bool) -> Answer:
+    return await service.run(
+        service.ops(call.caller.name, call.session).sync(
             batch.entries,
             seen=_seen(call.body.seen) or EMPTY,
             req=call.req,
-            heal=call.body.heal,
+            heal=heal,
             changes=changes_of(call.body),
             limits=service.limits,
         )
     )
-    return answer, len(batch.entries)
 
 
 async def _first_list(service: Service, call: Incoming, batch: Batch) -> tuple[Answer, int | None]:
@@ -205,21 +211,10 @@ async def _first_list(service: Service, call: Incoming, batch: Batch) -> tuple[A
     seen = _seen(call.body.seen) or EMPTY
     spec = create_of(call.body)
     if call.body.heal and seen.version > 0 and spec is not None:
-        ops = service.ops(call.caller.name, call.session)
-        made = await service.run(ops.create(spec))
+        made = await service.run(service.ops(call.caller.name, call.session).create(spec))
         if made.view is None:
             return made, None
-        answer = await service.run(
-            ops.sync(
-                batch.entries,
-                seen=seen,
-                req=call.req,
-                heal=True,
-                changes=changes_of(call.body),
-                limits=service.limits,
-            )
-        )
-        return answer, len(batch.entries)
+        return await _sync(service, call, batch, heal=True), len(batch.entries)
     answer = await _append(service, call, batch.entries, seen=Seen(seen.version, 0), pos=0)
     return answer, answer.at
 
