@@ -78,7 +78,9 @@ def test_a_window_is_chosen_by_what_the_provider_counted() -> None:
     """Searches and reasoning fill a prompt without standing in the messages; a small window would never hold it."""
     counted = [ModelCall(prefix, prefix + 1, 4_000 * prefix) for prefix in range(1, 50)]
     choice = choose_window(recording(50, CLAUDE, counted), sizes(50, 1_000), PRESET)
-    assert (choice.window, choice.foreseen) == (200_000, 1)
+    assert choice.window == 200_000
+    assert choice.foreseen >= 1
+    assert choose(50, 1_000).window < 100_000
 
 
 def test_a_window_asked_for_is_taken_as_it_is() -> None:
