@@ -139,11 +139,12 @@ class Policy(Frozen):
     ) -> Limits | None:
         """The limits of a session; None when its window is unknown or leaves no room."""
         found = self.window_of(model, window, max_output)
+        rules = self.rules
         if found is None:
             return None
         try:
             return limits(
-                self.rules,
+                rules,
                 window=found.window,
                 max_output=found.max_output,
                 overrides=self.overrides,
