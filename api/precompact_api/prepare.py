@@ -13,7 +13,7 @@ from precompact_api.adoption import Attempt, Terms, adopt_best, open_candidates
 from precompact_api.auth import Caller
 from precompact_api.bodies import Adopt
 from precompact_api.context import project, render, statement
-from precompact_api.jobs import join_or_claim, wait_and_adopt
+from precompact_api.jobs import fresh_view, join_or_claim, wait_and_adopt
 from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
@@ -58,9 +58,17 @@ async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes,
         follows=body.seen is None and body.view is None,
     )
     settled = await settle(service, recorded, terms, body.adopt, body.wait)
-    answer = await state(
-        service, call.caller, settled, sizing, have=body.have, rendered=body.render, marks=body.open_calls
-    )
+    wish: dict[str, Any] = {"have": body.have, "rendered": body.render, "marks": body.open_calls}
+    try:
+        answer = await state(service, call.caller, settled, sizing, **wish)
+    except Problem as problem:
+        if problem.code is not Code.CHECKPOINT_ERASED:
+            raise
+        # Somebody rewound or reverted in between: state what projects now.
+        settled = replace(settled, view=await fresh_view(service, settled.view))
+        if recorded.at is not None and recorded.at != settled.view.length:
+            raise diverged(settled.view, recorded.at) from None
+        answer = await state(service, call.caller, settled, sizing, **wish)
     return settled.view, answer, settled.status
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from precompact_shared.store import tenants
 from tests.support.candidates import put, summary_message, view_of
 from tests.support.service import Service
 from tests.support.talk import assistant, call, result, turns, user
@@ -289,6 +290,42 @@ def test_tenants_and_keys(http: httpx.Client, service: Service) -> None:
     assert code(httpx.get(f"{service.base_url}/v1/sessions/s/history", headers=ops)) == (403, "forbidden")
     assert code(http.post("/v1/keys", json={"scopes": ["platform"]})) == (403, "forbidden")
     assert code(http.post("/v1/keys", json={"tenant": "somebody"})) == (403, "forbidden")
+
+
+def test_a_platform_key_acts_for_the_tenant_it_names(
+    http: httpx.Client, service: Service, session: str
+) -> None:
+    """Its own tenant's key may not."""
+    issued = tenants.issue_key("platform", frozenset({tenants.Scope.AGENT, tenants.Scope.PLATFORM}))
+    service.store.run_all([tenants.create_tenant("platform"), issued.op])
+    headers = {"Authorization": f"Bearer {issued.secret}", "Precompact-Tenant": service.tenant}
+    url = f"{service.base_url}{session}"
+    assert httpx.get(url, headers=headers).json()["length"] == 10
+    assert code(httpx.get(url, headers=headers | {"Precompact-Tenant": "nobody-there"})) == (403, "forbidden")
+    own = {"Authorization": f"Bearer {issued.secret}"}
+    assert code(httpx.get(url, headers=own)) == (404, "session_not_found")
+
+
+def test_an_adoption_without_if_match_survives_appends_in_between(
+    http: httpx.Client, session: str, service: Service
+) -> None:
+    """Rule 10: only the length moved, so the new entries are looked at and it is tried again."""
+    cid = put(service, "s", upto=4)
+
+    def append(number: int) -> None:
+        body = {"messages": [user(f"in between {number}")]}
+        assert http.post(
+            f"{session}/messages", json=body, headers={"Idempotency-Key": f"k{number}"}
+        ).is_success
+
+    with ThreadPoolExecutor(4) as pool:
+        writing = pool.map(append, range(20))
+        adopted = http.post(f"{session}/adopt", json={"candidate": cid})
+        list(writing)
+    assert adopted.status_code == 200 or adopted.json()["reason"] == "length_moved"
+    again = http.post(f"{session}/adopt", json={"candidate": cid})
+    assert (again.status_code, again.json()["history_version"]) == (200, 1)
+    assert http.get(session).json()["length"] == 30
 
 
 def test_the_document_describes_every_call(http: httpx.Client) -> None:
