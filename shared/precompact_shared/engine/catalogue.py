@@ -1,19 +1,25 @@
 """The tools catalogue: what a tool does, told from its name, so that facts can be read off its calls.
 
-Shipped for Claude Code, Codex, OpenCode, pi, Gemini CLI, Copilot CLI and SWE-agent; a tenant's own entries go first.
+Data, not code: `precompact_shared/data/tools.toml` has the rows for Claude Code, Codex, OpenCode, pi, Gemini CLI, Copilot
+CLI, SWE-agent, OpenHands and common MCP servers; a tenant's own rows go in front of these.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any
 
 from precompact_shared.engine.shell import files_of_command
 from precompact_shared.engine.types import Call
+from precompact_shared.errors import Configuration
 
 
 class ToolKind(StrEnum):
@@ -40,7 +46,7 @@ class Touch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One row of the catalogue. The `_args` are argument names to try in order; `keep_recent` counts newest results."""
+    """What one row says. The `_args` are argument names to try in order."""
 
     kind: ToolKind
     path_args: tuple[str, ...] = ()
@@ -50,6 +56,7 @@ class Tool:
     protect: bool = False
     """Its results are never cleared."""
     keep_recent: int = 0
+    """So many of its newest results are never cleared, whatever the rule of the preset says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,81 +67,131 @@ class FileTouch:
     touch: Touch
 
 
-_PATHS = ("file_path", "filePath", "path", "absolute_path", "filename", "file_name", "notebook_path", "file")
-_COMMANDS = ("command", "cmd", "script", "code")
-_PATCHES = ("patchText", "patch", "input", "diff")
 _OTHER = Tool(ToolKind.OTHER)
-
-_READ = Tool(ToolKind.READ, path_args=_PATHS, refetchable=True)
-_SEARCH = Tool(ToolKind.SEARCH, refetchable=True)
-_WRITE = Tool(ToolKind.WRITE, path_args=_PATHS)
-_SHELL = Tool(ToolKind.SHELL, command_args=_COMMANDS)
-_PATCH = Tool(ToolKind.WRITE, path_args=_PATHS, command_args=_PATCHES)
-_PLAN = Tool(ToolKind.PLAN, protect=True)
-_ASK = Tool(ToolKind.ASK, protect=True)
-_AGENT = Tool(ToolKind.AGENT, protect=True)
-_SKILL = Tool(ToolKind.SKILL, protect=True)
-_RECALL = Tool(ToolKind.RECALL, refetchable=True)
-
-_SHIPPED: tuple[tuple[str, Tool], ...] = (
-    *((name, _READ) for name in ("read", "read_file", "view", "open", "notebookread", "view_image", "cat")),
-    *(
-        (name, _SEARCH)
-        for name in ("grep", "glob", "ls", "list", "list_directory", "find_file", "find", "search_*")
-    ),
-    *(
-        (name, _SEARCH)
-        for name in ("websearch", "web_search*", "webfetch", "web_fetch", "toolsearch", "codesearch")
-    ),
-    *(
-        (name, _WRITE)
-        for name in ("write", "write_file", "edit", "multiedit", "notebookedit", "create", "insert")
-    ),
-    *(
-        (name, _WRITE)
-        for name in ("replace", "str_replace", "create_file", "edit_file", "str_replace_*editor*")
-    ),
-    *((name, _PATCH) for name in ("apply_patch", "patch")),
-    *(
-        (name, _SHELL)
-        for name in ("bash", "shell", "exec", "exec_command", "local_shell*", "run_shell_command")
-    ),
-    *((name, _SHELL) for name in ("execute_bash", "powershell", "container.exec", "unified_exec")),
-    *(
-        (name, _PLAN)
-        for name in ("todowrite", "todoread", "todo_write", "update_plan", "exitplanmode", "*_plan_mode")
-    ),
-    *(
-        (name, _PLAN)
-        for name in ("taskcreate", "taskupdate", "write_todos", "update_todo_list", "enterplanmode")
-    ),
-    *((name, _ASK) for name in ("askuserquestion", "ask_user*", "question", "request_user_input")),
-    *((name, _AGENT) for name in ("task", "agent", "spawn_agent", "wait_agent", "close_agent", "send_input")),
-    *((name, _SKILL) for name in ("skill", "activate_skill", "load_skill")),
-    ("recall", _RECALL),
-)
+_SEPARATORS = ("__", ".", "/", ":")
+"""What agents put between the name of an MCP server or plugin and that of its tool."""
+_KEYS = frozenset({"kind", "path_arg", "command_arg", "refetchable", "protect", "keep_recent"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """Name patterns (`*` and `?`, case ignored) with what they mean; the first that matches wins."""
 
-    rows: tuple[tuple[str, Tool], ...] = _SHIPPED
+    rows: tuple[tuple[str, Tool], ...]
 
     def extended(self, rows: Mapping[str, Tool]) -> Catalogue:
         """This catalogue with further rows in front of its own."""
         return Catalogue((*((pattern.casefold(), tool) for pattern, tool in rows.items()), *self.rows))
 
     def find(self, name: str) -> Tool:
-        """What is known of the tool; kind `other` for an unknown one. `mcp__server__read_file` is tried as `read_file`."""
+        """What is known of the tool; kind `other` for an unknown one.
+
+        `mcp__server__read_file` and `server.read_file` are tried as `read_file` where no row has the whole name.
+        """
+        return self._look_up(name) or _OTHER
+
+    def knows(self, name: str) -> bool:
+        """Whether any row speaks of the tool."""
+        return self._look_up(name) is not None
+
+    def _look_up(self, name: str) -> Tool | None:
         full = name.casefold()
-        return self._match(full) or self._match(full.rpartition("__")[2]) or _OTHER
+        short = (full.rpartition(separator)[2] for separator in _SEPARATORS if separator in full)
+        return next((tool for one in (full, *short) if (tool := self._match(one)) is not None), None)
 
     def _match(self, name: str) -> Tool | None:
-        return next((tool for pattern, tool in self.rows if fnmatchcase(name, pattern)), None)
+        exact = self._plain.get(name, len(self.rows))
+        place = next((place for place, matches in self._patterns if place < exact and matches(name)), exact)
+        return self.rows[place][1] if place < len(self.rows) else None
+
+    @cached_property
+    def _plain(self) -> dict[str, int]:
+        """Place of each name without a wildcard."""
+        backwards = reversed(list(enumerate(self.rows)))
+        return {pattern: place for place, (pattern, _) in backwards if not _is_wild(pattern)}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[int, Any]]:
+        """Places and matchers of the others, in order."""
+        wild = ((place, pattern) for place, (pattern, _) in enumerate(self.rows) if _is_wild(pattern))
+        return [(place, re.compile(translate(pattern)).match) for place, pattern in wild]
 
 
-SHIPPED = Catalogue()
+def tool_from_json(row: Mapping[str, Any], *, where: str = "tool") -> Tool:
+    """A row as tenants write it: `{kind, path_arg, command_arg, refetchable, protect, keep_recent}`, only `kind` needed.
+
+    `path_arg` and `command_arg` are one name or a list of names. Raises `Configuration` naming the key that is wrong.
+    """
+    unknown = sorted(set(row) - _KEYS)
+    if unknown or "kind" not in row:
+        raise Configuration(f"In {where}: missing or unknown: {', '.join(unknown) or 'kind'}.")
+    return Tool(
+        kind=_kind(row["kind"], where),
+        path_args=_names(row.get("path_arg", []), f"{where}.path_arg"),
+        command_args=_names(row.get("command_arg", []), f"{where}.command_arg"),
+        refetchable=_switch(row.get("refetchable", False), f"{where}.refetchable"),
+        protect=_switch(row.get("protect", False), f"{where}.protect"),
+        keep_recent=_count(row.get("keep_recent", 0), f"{where}.keep_recent"),
+    )
+
+
+def parse_catalogue(source: str) -> Catalogue:
+    """A catalogue from TOML text in the form of `data/tools.toml`. Raises `Configuration` naming the key that is wrong."""
+    tables = tomllib.loads(source).get("tool", [])
+    return Catalogue(tuple(row for table in tables for row in _rows(table)))
+
+
+@cache
+def shipped_catalogue() -> Catalogue:
+    """The catalogue that ships; parsed once."""
+    path = files("precompact_shared").joinpath("data", "tools.toml")
+    return parse_catalogue(path.read_text(encoding="utf-8"))
+
+
+def _rows(table: Mapping[str, Any]) -> Iterator[tuple[str, Tool]]:
+    """The patterns of one table: a server's tools under the joined name, under their own only where it says so."""
+    about = {key: value for key, value in table.items() if key in _KEYS}
+    names = _names(table.get("names", []), "tool.names")
+    tool = tool_from_json(about, where=f"tool {names[0] if names else ''}")
+    server = table.get("server")
+    for name in names:
+        if server is not None:
+            yield f"*{server}*?{name}".casefold(), tool
+        if server is None or table.get("alone"):
+            yield name.casefold(), tool
+
+
+def _is_wild(pattern: str) -> bool:
+    return any(mark in pattern for mark in "*?[")
+
+
+def _kind(value: Any, where: str) -> ToolKind:
+    try:
+        return ToolKind(value)
+    except ValueError:
+        raise Configuration(f"{where}.kind has to be one of: {', '.join(ToolKind)}.") from None
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise Configuration(f"{where} has to be a name or a list of names.")
+    return tuple(listed)
+
+
+def _switch(value: Any, where: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise Configuration(f"{where} has to be true or false.")
+
+
+def _count(value: Any, where: str) -> int:
+    if type(value) is int and value >= 0:
+        return value
+    raise Configuration(f"{where} has to be a whole number from 0.")
+
+
+SHIPPED = shipped_catalogue()
 
 
 def arguments_of(call: Call) -> dict[str, Any]:
@@ -173,13 +230,23 @@ def _touches(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[tuple[str, To
         touch = Touch.READ
     else:
         touch = Touch.MODIFIED if tool.kind is ToolKind.WRITE else Touch.READ
-    named = next((arguments[name] for name in tool.path_args if isinstance(arguments.get(name), str)), None)
-    if named is not None:
-        yield named, touch
+    for path in _named_paths(tool, arguments):
+        yield path, touch
     for name in tool.command_args:
         patch = arguments.get(name)
         if isinstance(patch, str):
             yield from ((patched, Touch.MODIFIED) for patched, _ in files_of_command(patch))
+
+
+def _named_paths(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """The path, or list of paths, under the first argument that holds one."""
+    for name in tool.path_args:
+        value = arguments.get(name)
+        if isinstance(value, str):
+            return [value]
+        if isinstance(value, list) and value:
+            return [one for one in value if isinstance(one, str)]
+    return []
 
 
 def _only_looks(arguments: Mapping[str, Any]) -> bool:
