@@ -291,7 +291,10 @@ def test_at_hard_with_nothing_ready_the_answer_is_overflow_and_a_job_runs(
 
 def test_at_hard_a_running_job_is_joined_and_its_candidate_adopted(agent: Agent, service: Service) -> None:
     """Rule 13: the status says that somebody waited, and for how long."""
-    agent.prepare(turns(14, words=5))
+    agent.prepare([])
+    body = {"seen": {"version": 0, "length": 0}, "messages": turns(14, words=5)}
+    agent.messages, agent.length = turns(14, words=5), 28
+    assert agent.http.post("/v1/sessions/s/messages", json=body).status_code == 200
     answers: list[dict[str, Any]] = []
     waiting = threading.Thread(target=lambda: answers.append(agent.prepare([], wait=20)))
     waiting.start()
