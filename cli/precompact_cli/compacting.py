@@ -91,7 +91,8 @@ def _print_page(recording: Recording, preset: Preset, done: Compacted) -> None:
     saved = 1 - done.tokens_after / done.tokens_before
     console.print(
         f"{recording.name}: {done.tokens_before:,} to {done.tokens_after:,} tokens ({saved:.0%} less), "
-        f"entries 0 to {done.upto - 1} covered, {len(recording.messages) - done.upto} kept ({done.reason})",
+        f"entries 0 to {done.upto - 1} covered, {len(recording.messages) - done.upto} kept ({done.reason.replace('_', ' ')})",
         highlight=False,
+        soft_wrap=True,
     )
     console.print(Panel(Text(done.summary.text), title=f"summary, preset {preset.name}", title_align="left"))

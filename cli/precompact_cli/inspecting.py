@@ -58,6 +58,7 @@ def _print_page(recording: Recording, weights: Weights, window: int) -> None:
         f"{len(recording.messages)} entries, {len(recording.calls)} model calls, "
         f"about {weights.total:,} tokens (estimated), window {window:,}",
         highlight=False,
+        soft_wrap=True,
     )
     for table in (_by_kind(weights), _heaviest(weights), _plans(weights.plans)):
         console.print()
@@ -71,6 +72,7 @@ def _print_legend(console: Console) -> None:
         "The entry is the one at which it is met if nothing is ever compacted. Sizes are estimates.",
         style="dim",
         highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -117,7 +119,7 @@ def _table(title: str, *columns: str) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=SIMPLE, title_style="bold")
+    table = Table(title=title, title_justify="left", box=SIMPLE, title_style="bold", padding=(0, 1, 0, 0))
     for column in columns:
         numbers = column in {"tokens", "share", "covered", "kept"}
         table.add_column(column, justify="right" if numbers else "left", no_wrap=True)

@@ -66,9 +66,11 @@ def up(  # noqa: PLR0917 - options are keywords to whoever types them
 
 @app.command()
 def demo(
-    file: Annotated[
-        Path | None, typer.Option(help="A recording to play; default: the sample that ships.")
+    recording: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A recording to play; default: the sample that ships."),
     ] = None,
+    file: Annotated[Path | None, typer.Option(help="The same, as an option.")] = None,
     speed: Speed = None,
     window: Window = None,
     as_json: Json = False,
@@ -77,7 +79,7 @@ def demo(
     with told():
         from precompact_cli.demo import run_demo
 
-        _end(run_demo(file, speed=speed, window=window, quiet=as_json))
+        _end(run_demo(file or recording, speed=speed, window=window, quiet=as_json))
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from redis.exceptions import RedisError
+
+from precompact_shared.errors import Unavailable
 from precompact_shared.policy import Policy, ProviderName, ProviderSpec
 from precompact_shared.store import tenants
 from precompact_shared.store.connection import sync_client
@@ -13,16 +16,24 @@ P95_ALLOWANCE = 1.25
 
 def admit(state_url: str, tenant: str, *, policy: Policy | None = None, new_key: bool = False) -> str | None:
     """Makes the tenant if need be. A key is issued to a new tenant, or on request; else None: keys are kept hashed."""
-    with sync_client(state_url) as client:
-        store = SyncStore(client)
-        is_new = store.run(tenants.create_tenant(tenant))
-        if policy is not None:
-            store.run(tenants.save_policy(tenant, policy))
-        if not (is_new or new_key):
-            return None
-        issued = tenants.issue_key(tenant, frozenset({tenants.Scope.AGENT, tenants.Scope.OPS}))
-        store.run(issued.op)
-        return issued.secret
+    try:
+        with sync_client(state_url) as client:
+            return _admit(SyncStore(client), tenant, policy, new_key=new_key)
+    except (RedisError, OSError) as error:
+        raise Unavailable(
+            f"The state Redis does not answer ({type(error).__name__}); check PRECOMPACT_STATE_REDIS_URL."
+        ) from None
+
+
+def _admit(store: SyncStore, tenant: str, policy: Policy | None, *, new_key: bool) -> str | None:
+    is_new = store.run(tenants.create_tenant(tenant))
+    if policy is not None:
+        store.run(tenants.save_policy(tenant, policy))
+    if not (is_new or new_key):
+        return None
+    issued = tenants.issue_key(tenant, frozenset({tenants.Scope.AGENT, tenants.Scope.OPS}))
+    store.run(issued.op)
+    return issued.secret
 
 
 def scripted_policy(summariser_s: float, speed: float) -> Policy:

@@ -84,7 +84,7 @@ class Timeline:
 
     def note(self, text: str) -> None:
         """A line above the picture."""
-        self._console.print(Text(text, style="dim"))
+        self._console.print(Text(text, style="dim"), soft_wrap=True)
 
     def show(self, moment: Moment) -> None:
         """The newest state and what happened since the last one."""
@@ -92,11 +92,11 @@ class Timeline:
             self._events.append((moment.session_s, event))
             self._counts[event.kind] = self._counts.get(event.kind, 0) + 1
             if self._live is None:
-                self._console.print(event_line(moment.session_s, event))
+                self._console.print(event_line(moment.session_s, event), soft_wrap=True)
         if self._live:
             self._live.update(self._picture(moment))
         elif moment.call % PLAIN_EVERY == 0 or moment.call == moment.calls:
-            self._console.print(state_line(moment))
+            self._console.print(state_line(moment), soft_wrap=True)
 
     def _picture(self, moment: Moment) -> RenderableType:
         events = [event_line(at_s, event) for at_s, event in self._events]

@@ -43,9 +43,9 @@ def test_a_demo_ends_with_one_line_of_figures_and_leaves_nothing(tmp_path: Path)
 
 
 def test_json_alone_is_silent_on_stderr(tmp_path: Path) -> None:
-    """For scripts: the line and nothing else, in the window that was asked for."""
+    """For scripts: the line and nothing else, in the window that was asked for; the file as an argument."""
     options = ("--speed", "400", "--window", "20000", "--json")
-    code, out, told = run("demo", "--file", session_file(tmp_path), *options, folder=tmp_path)
+    code, out, told = run("demo", session_file(tmp_path), *options, folder=tmp_path)
     assert (code, told) == (0, "")
     assert last_json(out)["window"] == 20_000
 

@@ -96,3 +96,13 @@ def test_doctor_names_a_setting_that_is_none(monkeypatch: pytest.MonkeyPatch) ->
     told = CliRunner().invoke(app, ["doctor"])
     assert told.exit_code == 1
     assert "LEASE_S" in told.stdout
+
+
+def test_up_with_a_redis_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And names the setting; nothing is started."""
+    monkeypatch.setenv("PRECOMPACT_STATE_REDIS_URL", "redis://127.0.0.1:9/0")
+    monkeypatch.setenv("PRECOMPACT_BROKER_URL", "redis://127.0.0.1:9/1")
+    told = CliRunner().invoke(app, ["up"])
+    assert told.exit_code == 1
+    assert "PRECOMPACT_STATE_REDIS_URL" in told.stderr
+    assert told.stderr.count("\n") == 1

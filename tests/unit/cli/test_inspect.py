@@ -79,8 +79,8 @@ def test_each_preset_tells_when_limits_are_met_and_where_it_cuts(tmp_path: Path)
 
 def test_the_page_for_people_has_bars_and_limits(tmp_path: Path) -> None:
     """Nothing is cut off at eighty columns."""
-    file = write_session(tmp_path / "a.json", agent_session(20))
-    out = CliRunner().invoke(app, ["inspect", str(file)]).stdout
+    file = write_session(tmp_path / "a.json", agent_session(200))
+    out = CliRunner().invoke(app, ["inspect", str(file), "--window", "400000"]).stdout
     assert "█" in out
     assert "never met" in out
     assert "…" not in out
