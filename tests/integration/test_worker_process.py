@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from celery import Celery
 from pytest_celery import CeleryTestSetup, CeleryTestWorker, RedisTestBroker  # type: ignore[import-untyped]
 
-from precompact_shared.courier import make_app
+from precompact_shared.courier import Courier, Lane, Message, make_app
 from precompact_shared.policy import Policy, ProviderName, ProviderSpec
 from precompact_shared.processes import Program, Supervisor
 from precompact_shared.redis_server import EmbeddedRedis
@@ -156,3 +157,25 @@ def test_messages_carry_ids_and_nothing_else(
     assert job.jid.encode() in raw
     assert b"argsrepr" in raw
     assert SECRET.encode() not in raw
+
+
+def test_urgent_messages_are_taken_before_those_that_can_wait(
+    settings: Settings, celery_setup_app: Celery, tmp_path: Path
+) -> None:
+    """However long the others have been there."""
+    lanes = [Lane.MAINT, Lane.SPECULATIVE, Lane.SPECULATIVE, Lane.NORMAL, Lane.URGENT]
+    jobs = [Message("acme", "nobody", f"{number}-{lane}", lane) for number, lane in enumerate(lanes)]
+    Courier(celery_setup_app).send(jobs)
+    worker = WorkerProcess(as_environment(settings), tmp_path / "ordered.log", ("--concurrency", "1"))
+    try:
+        eventually(lambda: worker.logs().count("job ended") == len(jobs), 20, "all messages read")
+    finally:
+        worker.teardown()
+    lines = [json.loads(line) for line in worker.logs().splitlines() if "job ended" in line]
+    assert [line["jid"] for line in lines] == [
+        "4-compact.urgent",
+        "3-compact.normal",
+        "1-compact.speculative",
+        "2-compact.speculative",
+        "0-maint",
+    ]

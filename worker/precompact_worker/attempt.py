@@ -16,7 +16,7 @@ from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
 from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionView
 from precompact_worker.asking import Chain, Ledger, SummaryRejected, check_reply, request_of
-from precompact_worker.drafting import Candidate, Material, draft, gather
+from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
 from precompact_worker.lease import Lease, LeaseLost
 from precompact_worker.outcomes import Ending, Outcome, outcome_of
 from precompact_worker.patience import patiently
@@ -122,7 +122,8 @@ class Attempt:
         preset = policy.rules
         limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
         keep_tokens = limits.keep_tokens if limits else policy.keep_tokens or preset.cut.keep_tokens
-        most = int(limits.limit * SUMMARY_SHARE_OF_LIMIT) if limits else policy.summary_budget
+        factor = token_factor(snapshot)
+        most = int(limits.limit * SUMMARY_SHARE_OF_LIMIT / factor) if limits else policy.summary_budget
         plan = make_plan(snapshot, wishes, keep_tokens=keep_tokens, boundary=preset.cut.boundary)
         return gather(snapshot, plan, preset, max_tokens=min(policy.summary_budget, most))
 

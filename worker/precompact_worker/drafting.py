@@ -12,8 +12,8 @@ from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert, repair_edits
 from precompact_shared.engine.summary import Carried, coverage, extract
-from precompact_shared.engine.tokens import count_message
-from precompact_shared.engine.types import Entry, Message
+from precompact_shared.engine.tokens import count_message, family_factor
+from precompact_shared.engine.types import Entry, Format, Message
 from precompact_shared.store import codec
 from precompact_shared.store.types import CandidateTag, JobKind, JobTag, Slot
 from precompact_worker.planning import Plan
@@ -61,7 +61,7 @@ def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -
     if plan.keeps_base:
         told = extract(snapshot.format, snapshot.between(plan.summary_from, plan.upto), None)
     tokens_before = snapshot.tokens_before(plan.upto)
-    half = max(LEAST_SUMMARY_TOKENS, int(tokens_before * SUMMARY_SHARE_OF_COVERED))
+    half = max(LEAST_SUMMARY_TOKENS, int(tokens_before * SUMMARY_SHARE_OF_COVERED / token_factor(snapshot)))
     return Material(
         snapshot=snapshot,
         plan=plan,
@@ -71,6 +71,13 @@ def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -
         tokens_before=tokens_before,
         max_tokens=min(max_tokens, half),
     )
+
+
+def token_factor(snapshot: Snapshot) -> float:
+    """How many tokens of the session's model one of o200k is: summaries are counted in these, sessions in those."""
+    if snapshot.view.model is None and snapshot.format is Format.ANTHROPIC:
+        return family_factor("claude")
+    return family_factor(snapshot.view.model)
 
 
 def draft(
