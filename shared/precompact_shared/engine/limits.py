@@ -42,15 +42,16 @@ def limits(
     found = wanted.limits(window=window, max_output=max_output)
     if observed_limit is None or observed_limit >= found.hard:
         return found
-    really = round((observed_limit + max_output) / (1 - wanted.trigger.margin_share))
+    output = min(max_output, wanted.trigger.output_max_tokens or max_output)
+    really = round((observed_limit + output) / (1 - wanted.trigger.margin_share))
     return replace(wanted.limits(window=really, max_output=max_output), hard=observed_limit)
 
 
 def apply_overrides(preset: Preset, overrides: LimitOverrides) -> Preset:
-    """The preset as the policy wants it. A limit given as a share replaces a preset's reserve."""
+    """The preset as the policy wants it. A limit given as a share replaces the preset's own, or only lowers it."""
     trigger, cut = preset.trigger, preset.cut
     if overrides.limit_share is not None:
-        trigger = replace(trigger, limit_share_of_hard=overrides.limit_share, limit_reserve_tokens=0)
+        trigger = trigger.with_limit_share(overrides.limit_share)
     if overrides.start_low is not None:
         trigger = replace(trigger, start_low=overrides.start_low)
     if overrides.start_high is not None:
@@ -58,7 +59,7 @@ def apply_overrides(preset: Preset, overrides: LimitOverrides) -> Preset:
     if overrides.min_tokens is not None:
         trigger = replace(trigger, min_tokens=overrides.min_tokens, small_window_tokens=0)
     if overrides.keep_tokens is not None:
-        cut = replace(cut, keep_tokens=overrides.keep_tokens)
+        cut = cut.with_keep_tokens(overrides.keep_tokens)
     return replace(preset, trigger=trigger, cut=cut)
 
 

@@ -60,6 +60,8 @@ class Cut:
     covered_tokens: int
     kept_tokens: int
     reason: str
+    turn_start: int | None = None
+    """With `split_turn`: `seq` of the entry that begins the divided turn, as far back as these entries go."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ nothing is ordered: every line is a quotation or a list of what was done, with t
 
 from __future__ import annotations
 
+from precompact_shared.engine.summary.by_code import summarise_by_code
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.check import Accepted, Rejected, RejectReason, check_summary
 from precompact_shared.engine.summary.coverage import Coverage, coverage
 from precompact_shared.engine.summary.extract import extract
 from precompact_shared.engine.summary.render import Summary, render
+from precompact_shared.engine.summary.template import split_template, template
 
 __all__ = [
     "Accepted",
@@ -23,4 +25,7 @@ __all__ = [
     "coverage",
     "extract",
     "render",
+    "split_template",
+    "summarise_by_code",
+    "template",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.preset import Preset, Section, SectionCheck
 
 _QUOTED = re.compile(r"<said\b[^>]*>(?:(?!<said\b).)*?</said>", re.DOTALL)
 
@@ -40,7 +41,7 @@ class Rejected:
 def check_summary(
     text: str, *, tokens: int, covered_tokens: int, max_tokens: int, preset: Preset
 ) -> Accepted | Rejected:
-    """Whether the text is fit to stand for what it covers: something there, small enough, every section filled.
+    """Whether the text is fit to stand for what it covers: something there, small enough, headings as the preset asks.
 
     Headings are lines of their own, in the preset's order; what is quoted between `<said>` tags is not looked at.
     """
@@ -50,23 +51,41 @@ def check_summary(
         return Rejected(RejectReason.TOO_LONG)
     if tokens >= covered_tokens:
         return Rejected(RejectReason.NOT_SMALLER)
-    return _check_sections(text, [section.heading for section in preset.summary.sections])
-
-
-def _check_sections(text: str, headings: list[str]) -> Accepted | Rejected:
     # A quotation may say anything, also our headings.
     lines = [_heading(line) for line in _QUOTED.sub("(quotation)", text).splitlines()]
-    places: list[int] = []
-    for heading in headings:
-        if _heading(heading) not in lines:
-            return Rejected(RejectReason.SECTION_MISSING, heading)
-        places.append(lines.index(_heading(heading)))
-    for heading, place, following in zip(headings, places, [*places[1:], len(lines)], strict=True):
-        if following < place:
-            return Rejected(RejectReason.SECTION_ORDER, heading)
-        if not any(lines[place + 1 : following]):
-            return Rejected(RejectReason.SECTION_EMPTY, heading)
+    return _CHECKS[preset.summary.check](lines, preset.summary.sections)
+
+
+def _check_none(_lines: list[str], _sections: Sequence[Section]) -> Accepted | Rejected:
     return Accepted()
+
+
+def _check_any(lines: list[str], sections: Sequence[Section]) -> Accepted | Rejected:
+    if any(_heading(section.heading) in lines for section in sections):
+        return Accepted()
+    return Rejected(RejectReason.SECTION_MISSING, sections[0].heading)
+
+
+def _check_all(lines: list[str], sections: Sequence[Section]) -> Accepted | Rejected:
+    places: list[int] = []
+    for section in sections:
+        if _heading(section.heading) not in lines:
+            return Rejected(RejectReason.SECTION_MISSING, section.heading)
+        places.append(lines.index(_heading(section.heading)))
+    for section, place, following in zip(sections, places, [*places[1:], len(lines)], strict=True):
+        if following < place:
+            return Rejected(RejectReason.SECTION_ORDER, section.heading)
+        body = [line for line in lines[place + 1 : following] if line != _heading(section.closing)]
+        if section.holds and not any(body):
+            return Rejected(RejectReason.SECTION_EMPTY, section.heading)
+    return Accepted()
+
+
+_CHECKS: dict[SectionCheck, Callable[[list[str], Sequence[Section]], Accepted | Rejected]] = {
+    SectionCheck.ALL: _check_all,
+    SectionCheck.ANY: _check_any,
+    SectionCheck.NONE: _check_none,
+}
 
 
 def _heading(line: str) -> str:

@@ -35,7 +35,14 @@ def render(carried: Carried, preset: Preset, max_tokens: int, focus: str | None 
     Every section first gets its share; what some leave over goes to the others in the preset's order, the newest
     user requests first. Facts that hold a word of `focus` come before the others of their kind.
     """
-    drafts = [_Draft.of(section, carried, focus) for section in preset.summary.sections]
+    return render_sections(carried, preset.summary.sections, max_tokens, focus)
+
+
+def render_sections(
+    carried: Carried, sections: Iterable[Section], max_tokens: int, focus: str | None = None
+) -> Summary:
+    """As `render`, for sections of any kind."""
+    drafts = [_Draft.of(section, carried, focus) for section in sections]
     free = max_tokens - sum(draft.tokens for draft in drafts)
     room = max(0, free)
     for draft in drafts:
@@ -58,7 +65,7 @@ def _fitted(drafts: list[_Draft], max_tokens: int) -> Summary:
 
 def _written(drafts: list[_Draft]) -> Summary:
     sections = tuple((draft.section.heading, draft.body()) for draft in drafts)
-    text = "\n\n".join(f"{heading}\n{body}" for heading, body in sections)
+    text = "\n\n".join(draft.written() for draft in drafts)
     return Summary(text, count_text(text), sections)
 
 
@@ -91,8 +98,11 @@ class _Draft:
             for group, holding in enumerate(section.holds)
             for item in _in_focus(items_of(carried, holding), focus)
         ]
-        fixed = count_text(f"{section.heading}\n{_NOTHING}\n\n") + (_OMISSION_TOKENS if offered else 0)
-        return cls(section, offered[::-1], fixed, size=len(offered))
+        size = len(offered)
+        if section.most:
+            offered = offered[: section.most]
+        fixed = count_text(f"{section.heading}\n{_NOTHING}\n{section.closing}\n\n")
+        return cls(section, offered[::-1], fixed + (_OMISSION_TOKENS if offered else 0), size=size)
 
     def take(self, room: int) -> int:
         """Chooses offered items as long as they fit the room; returns the tokens used."""
@@ -117,8 +127,15 @@ class _Draft:
                 return tokens
         return 0
 
+    def written(self) -> str:
+        """Heading, body and closing line, as far as there are any."""
+        lines = (self.section.heading, self.body(), self.section.closing)
+        return "\n".join(line for line in lines if line)
+
     def body(self) -> str:
-        """The chosen items by group and place, and how many were left out."""
+        """The chosen items by group and place, and how many were left out; empty over sections of its own."""
+        if not self.section.holds:
+            return ""
         lines = [item.text for item in sorted(self.chosen, key=lambda item: (item.group, item.place))]
         if not lines:
             lines = [_NOTHING]

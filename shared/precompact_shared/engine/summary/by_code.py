@@ -1,0 +1,45 @@
+"""The summary made by code of what one cut covers: of the history, and of the head of a turn that the cut divides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from precompact_shared.engine.cut.plan import Cut
+from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.summary.carried import Carried
+from precompact_shared.engine.summary.extract import extract
+from precompact_shared.engine.summary.render import Summary, render, render_sections
+from precompact_shared.engine.tokens import count_text
+from precompact_shared.engine.types import Entry, Format
+
+_LEAST_TOKENS = 64
+"""A part with less room than this says nothing."""
+
+
+def summarise_by_code(
+    format: Format,  # noqa: A002
+    covered: Sequence[Entry],
+    cut: Cut,
+    preset: Preset,
+    *,
+    previous: Carried | None = None,
+    max_tokens: int | None = None,
+    focus: str | None = None,
+) -> tuple[Summary, Carried]:
+    """The summary of `covered` (from the last cut to this one) and the facts to carry on.
+
+    Where the cut divides a turn and the preset has sections for that, the head of the turn gets a summary of its own
+    behind the other one: first the history up to the turn, then the head. Both together never exceed `max_tokens`
+    (None = the preset's), and file lists of earlier compactions stay in the first.
+    """
+    room = preset.summary.max_tokens if max_tokens is None else max_tokens
+    carried = extract(format, covered, previous)
+    head = [entry for entry in covered if cut.turn_start is not None and entry.seq >= cut.turn_start]
+    if not head or not preset.summary.split_sections:
+        return render(carried, preset, room, focus), carried
+    history = extract(format, covered[: len(covered) - len(head)], previous)
+    half = min(preset.summary.split_max_tokens, room // 2)
+    tail = render_sections(extract(format, head, None), preset.summary.split_sections, half, focus)
+    first = render(history, preset, room - half - _LEAST_TOKENS, focus)
+    text = f"{first.text}\n\n{preset.summary.split_heading}\n\n{tail.text}"
+    return Summary(text, count_text(text), (*first.sections, *tail.sections)), carried
