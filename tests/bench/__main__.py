@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 
 from precompact_shared.processes import interruptible
@@ -85,9 +86,19 @@ def _measure(shape: Shape, names: list[str]) -> list[Figure]:
         for name, block in wanted.items():
             _say(f"{name} …")
             begun = time.perf_counter()
-            found += block(on)
+            found += _try(name, block, on)
             _say(f"{name}: {time.perf_counter() - begun:.0f} s")
     return found
+
+
+def _try(name: str, block: Block, on: Ground) -> list[Figure]:
+    """A block that fails is reported as missed; the others still run."""
+    try:
+        return list(block(on))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the report
+        traceback.print_exc()
+        why = f"{type(error).__name__}: {error}"[:500]
+        return [Figure(name=name, ratio=None, reach="to be measured", ok=False, n=0, details={"error": why})]
 
 
 def _say(line: str) -> None:

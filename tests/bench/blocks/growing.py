@@ -10,7 +10,7 @@ from tests.bench.wire import Answer, Line, settle
 
 TURNS = {"short": 25, "long": 2_500}
 """Two entries a turn, besides the opening."""
-KEEP_TOKENS = 12_000
+KEEP_TOKENS = 6_000
 SIZE_BYTES = 2_000
 WINDOW = 100_000_000
 BLOCKS = 9
@@ -43,7 +43,8 @@ def _compacted(line: Line, which: str, turns: int) -> Agent:
     session = f"grown-{which}"
     open_session(line, session, window=WINDOW, turns=turns, size_bytes=SIZE_BYTES)
     waited = {"Prefer": f"wait={COMPACT_WAIT_S}"}
-    line.call(f"/v1/sessions/{session}/compact", {}, headers=waited).json()
+    job = line.call(f"/v1/sessions/{session}/compact", {}, headers=waited).json()
+    assert job["candidate"], f"no candidate: {job}"
     line.call(f"/v1/sessions/{session}/adopt", {}, headers={"If-Match": f'"0-{1 + 2 * turns}"'}).json()
     agent = Agent(line, session, WINDOW, SIZE_BYTES, number=turns, version=1, length=1 + 2 * turns)
     agent.send([])
