@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from precompact_shared.store.ops import Announcement
 from precompact_shared.store.types import JobTag
-from tests.property.both import LEASE_MS, Both, Differs, body_of, candidate_tag
+from tests.property.both import LEASE_MS, Both
+from tests.property.compare import Differs
 from tests.property.invariants import Truth, check, source_of
+from tests.property.making import body_of, candidate_tag
 
 ROUNDS = 3
 """The job that was live already, and at most one more for what it could not cover."""

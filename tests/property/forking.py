@@ -6,7 +6,8 @@ from random import Random
 
 from precompact_shared.store.keys import SessionKeys
 from precompact_shared.store.types import CandidateTag, CheckpointTag, NewEntry
-from tests.property.both import Both, Differs
+from tests.property.both import Both
+from tests.property.compare import Differs
 from tests.property.invariants import check
 
 
@@ -48,8 +49,11 @@ def _copy(source: Both, copy: Both, entries: dict[str, NewEntry], rng: Random) -
 
 
 def _fill(copy: Both, source: Both, wanted: list[NewEntry], rng: Random) -> None:
-    at = 0
+    at, tries = 0, 0
     while at < len(wanted):
+        tries += 1
+        if tries > 30 + 10 * len(wanted):
+            raise Differs("a copier that begins anew never ends")
         step = rng.randrange(1, 5)
         answer = copy.fork_copy(at, wanted[at : at + step])
         if answer.o != "ok":

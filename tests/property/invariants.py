@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from precompact_shared.engine.versions import Session
 from precompact_shared.store import codec
 from precompact_shared.store.types import CandidateTag, CheckpointTag, SessionView
-from tests.property.both import Both, Differs
+from tests.property.both import Both
+from tests.property.compare import Differs
 from tests.property.facts import Facts
 
 NO_ENTRIES = "0" * 40

@@ -57,7 +57,7 @@ MUTATIONS = (
     Mutation("lib/jobs.lua", "if job.state == 'cancelled' then return job.reason or 'cancelled' end"),
     Mutation("lib/changes.lua", "or u.version < num('cpat')"),
     Mutation("lib/session.lua", "return load_hash() and S.vis ~= '0'", "return load_hash()"),
-    Mutation("claim.lua", "if live and spec.kind ~= 'manual' then", "if false then", alone=True),
+    Mutation("claim.lua", "if live and spec.kind ~= 'manual' then", "if false then"),
     Mutation("claim.lua", "if live then end_job(live, 'cancelled', 'superseded') end", alone=True),
     Mutation("claim.lua", "or base.state ~= 'open' or base.version ~= num('v')"),
     Mutation("claim.lua", "if overflow_at and S.ovf == overflow_at then return reply('once') end"),
@@ -67,9 +67,7 @@ MUTATIONS = (
     ),
     Mutation("start.lua", "job.upto, job.through, job.prefix = nil, nil, nil"),
     Mutation("start.lua", "if job.attempt >= max then", "if false then"),
-    Mutation(
-        "beat.lua", "if a.upto > reach(a) or chain_at(reach(a)) ~= a.prefix then", "if false then", alone=True
-    ),
+    Mutation("beat.lua", "if a.upto > reach(a) or chain_at(reach(a)) ~= a.prefix then", "if false then"),
     Mutation("put.lua", "if elsewhere or chain_at", "if chain_at"),
     Mutation("put.lua", "if not ahead(tag) then return 'not_ahead' end"),
     Mutation("put.lua", "if tag.tokens_after >= tag.tokens_before then return 'not_smaller' end"),

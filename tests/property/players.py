@@ -8,8 +8,9 @@ from random import Random
 
 from precompact_shared.store.ops import Announcement
 from precompact_shared.store.types import Answer, JobTag, NewEntry, Seen
-from tests.property.both import Both, candidate_tag, made_entry
+from tests.property.both import Both
 from tests.property.invariants import Truth, chain_of, source_of
+from tests.property.making import candidate_tag, made_entry
 
 
 @dataclass
@@ -134,7 +135,7 @@ def announce(both: Both, run: Run, rng: Random) -> Answer | None:
     upto, through = rng.randrange(run.base_upto + 1, length + 1), 0
     if rng.random() < 0.5:
         upto = max(upto, length - 1)
-    if rng.random() < 0.15 and run.job.base is None:
+    if rng.random() < 0.25 and run.job.base is None:
         upto, through = run.base_upto, upto
     prefix = chain_of(run.entries)[through or upto]
     if rng.random() < 0.03:

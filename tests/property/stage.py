@@ -7,8 +7,9 @@ from typing import Any
 
 from precompact_shared.store.ops import Announcement, Create
 from precompact_shared.store.types import Answer, JobTag, NewEntry, Seen
-from tests.property.both import Both, candidate_tag, made_entry
+from tests.property.both import Both
 from tests.property.invariants import NO_ENTRIES, check, source_of
+from tests.property.making import candidate_tag, made_entry
 
 
 @dataclass

@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 
 from precompact_shared.store import executor
 from precompact_shared.store.executor import SyncStore
-from tests.property.both import Differs
+from tests.property.compare import Differs
 from tests.property.mutations import FOLDER, MUTATIONS, Mutation, broken
 from tests.property.play import Tally, play_one
 

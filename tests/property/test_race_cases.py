@@ -8,7 +8,7 @@ import pytest
 
 from precompact_shared.store.ops import Create
 from precompact_shared.store.types import NewEntry, Seen
-from tests.property.both import candidate_tag, made_entry
+from tests.property.making import candidate_tag, made_entry
 from tests.property.stage import Stage
 from tests.support.recordings import cases, needs_recordings
 

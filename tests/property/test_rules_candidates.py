@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from precompact_shared.store.ops import Announcement, Changes
 from precompact_shared.store.types import Seen, Usage
-from tests.property.both import candidate_tag
+from tests.property.making import candidate_tag
 from tests.property.stage import Stage
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from precompact_shared.store.ops import Create
 from precompact_shared.store.types import CandidateTag, CheckpointTag, Seen
-from tests.property.both import ATTEMPTS, LEASE_MS, candidate_tag
+from tests.property.both import ATTEMPTS, LEASE_MS
+from tests.property.making import candidate_tag
 from tests.property.stage import Stage
 
 MADE = Create("openai-responses")

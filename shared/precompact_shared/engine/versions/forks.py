@@ -66,5 +66,5 @@ def fork_publish(
 
 def _within(point: Checkpoint, length: int) -> Checkpoint:
     """A checkpoint of the source as the copy has it: its edits end where the copy did."""
-    limit = length if point.through > length and point.edit_limit is None else point.edit_limit
+    limit = min(length, point.edits_end) if point.edits_end > length else point.edit_limit
     return replace(point, adopted_version=0, edit_limit=limit)
