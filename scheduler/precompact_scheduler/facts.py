@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from precompact_shared.engine.limits import Limits
 from precompact_shared.engine.trigger import Brakes, LastTry, LiveJob, OpenCandidate, SizeFacts
@@ -16,8 +17,7 @@ FLOOR = "floor"
 MOST_LIMITS = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """A session as one event or one view tells it: the same words for both."""
 
     tenant: str

@@ -6,8 +6,9 @@ The facts are one full statement about a session (an event, or a view of it), so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from precompact_shared.engine.limits import Limits
 
@@ -174,7 +175,16 @@ class _Known:
         return cls(facts, limits, facts.tokens, at_hard or limits.reached(facts.tokens), at_hard)
 
 
-Row = Callable[[_Known], Decision | None]
+class _Wish(NamedTuple):
+    """What a row says; the table adds what follows from the facts."""
+
+    action: Action
+    reason: Reason
+    kind: Kind | None = None
+    base: str | None = None
+
+
+Row = Callable[[_Known], _Wish | None]
 
 
 def decide(facts: SizeFacts) -> Decision:
@@ -183,10 +193,22 @@ def decide(facts: SizeFacts) -> Decision:
         return Decision(action=Action.NONE, reason=Reason.WINDOW_UNKNOWN, row="window_unknown")
     known = _Known.of(facts, facts.limits)
     for name, row in TABLE:
-        decision = row(known)
-        if decision is not None:
-            return replace(decision, row=name)
-    return Decision(action=Action.NONE, reason=Reason.BELOW_START, row="else")
+        wish = row(known)
+        if wish is not None:
+            return _decision(wish, name, known)
+    return _decision(_nothing(Reason.BELOW_START), "else", known)
+
+
+def _decision(wish: _Wish, row: str, known: _Known) -> Decision:
+    return Decision(
+        action=wish.action,
+        reason=wish.reason,
+        row=row,
+        kind=wish.kind,
+        urgency_ms=urgency_ms(known.facts, known.limits),
+        base=wish.base,
+        extractive_only=wish.action is Action.CLAIM and known.facts.brakes.any,
+    )
 
 
 def start_point(limits: Limits, growth_tokens_per_s: float, p95_job_s: float) -> int:
@@ -205,24 +227,16 @@ def urgency_ms(facts: SizeFacts, limits: Limits) -> int:
     missing = limits.limit - facts.tokens
     if missing <= 0:
         return 0
-    if facts.growth_tokens_per_s <= 0:
-        return FAR_AWAY_MS
-    return min(FAR_AWAY_MS, int(1000 * missing / facts.growth_tokens_per_s))
+    in_an_hour = facts.growth_tokens_per_s * FAR_AWAY_MS / 1000
+    return FAR_AWAY_MS if in_an_hour <= missing else int(1000 * missing / facts.growth_tokens_per_s)
 
 
-def _nothing(reason: Reason) -> Decision:
-    return Decision(action=Action.NONE, reason=reason)
+def _nothing(reason: Reason) -> _Wish:
+    return _Wish(Action.NONE, reason)
 
 
-def _claim(known: _Known, kind: Kind, reason: Reason, *, base: str | None = None) -> Decision:
-    return Decision(
-        action=Action.CLAIM,
-        reason=reason,
-        kind=kind,
-        urgency_ms=urgency_ms(known.facts, known.limits),
-        base=base,
-        extractive_only=known.facts.brakes.any,
-    )
+def _claim(kind: Kind, reason: Reason, *, base: str | None = None) -> _Wish:
+    return _Wish(Action.CLAIM, reason, kind, base)
 
 
 def _projected(known: _Known, candidate: OpenCandidate) -> int:
@@ -233,29 +247,29 @@ def _projected(known: _Known, candidate: OpenCandidate) -> int:
     return candidate.tokens_after + known.limits.keep_tokens + growth
 
 
-def _row_in_flight_and_near(known: _Known) -> Decision | None:
+def _row_in_flight_and_near(known: _Known) -> _Wish | None:
     """A live job meets the limit: it is hurried, never doubled."""
     job = known.facts.job
     if job is None or not known.at_limit or job.kind in URGENT_KINDS:
         return None
     if job.state == "running":
         return _nothing(Reason.IN_FLIGHT)
-    return Decision(action=Action.HURRY, reason=Reason.LIMIT_NEAR, kind=Kind.DUE, urgency_ms=0)
+    return _Wish(Action.HURRY, Reason.LIMIT_NEAR, Kind.DUE)
 
 
-def _row_in_flight(known: _Known) -> Decision | None:
+def _row_in_flight(known: _Known) -> _Wish | None:
     """One live job a session."""
     return _nothing(Reason.IN_FLIGHT) if known.facts.job else None
 
 
-def _row_hard(known: _Known) -> Decision | None:
+def _row_hard(known: _Known) -> _Wish | None:
     """At `hard` something always runs, whatever brake is on."""
     if not known.at_hard or known.facts.candidate:
         return None
-    return _claim(known, Kind.DUE, Reason.HARD)
+    return _claim(Kind.DUE, Reason.HARD)
 
 
-def _row_paused(known: _Known) -> Decision | None:
+def _row_paused(known: _Known) -> _Wish | None:
     """Pause and thrash stop everything new below `hard`."""
     brakes = known.facts.brakes
     if known.at_hard or not (brakes.paused or brakes.thrash):
@@ -263,14 +277,14 @@ def _row_paused(known: _Known) -> Decision | None:
     return _nothing(Reason.PAUSED if brakes.paused else Reason.THRASH)
 
 
-def _row_breaker(known: _Known) -> Decision | None:
+def _row_breaker(known: _Known) -> _Wish | None:
     """An open breaker stops what is speculative; what is due runs on the next provider."""
     if known.at_limit or not known.facts.brakes.breaker_open:
         return None
     return _nothing(Reason.BREAKER)
 
 
-def _row_nothing_new(known: _Known) -> Decision | None:
+def _row_nothing_new(known: _Known) -> _Wish | None:
     """The last job found nothing to do, and little came since."""
     last = known.facts.last_try
     if last is None or known.tokens < last.tokens:
@@ -279,22 +293,22 @@ def _row_nothing_new(known: _Known) -> Decision | None:
     return _nothing(Reason.NOTHING_NEW) if known.tokens - last.tokens < enough else None
 
 
-def _row_candidate_at_limit(known: _Known) -> Decision | None:
+def _row_candidate_at_limit(known: _Known) -> _Wish | None:
     """At the limit a candidate is adopted by the next request, if it still fits."""
     candidate = known.facts.candidate
     if candidate is None or not known.at_limit:
         return None
     if _projected(known, candidate) < known.limits.limit:
         return _nothing(Reason.CANDIDATE_READY)
-    return _claim(known, Kind.REFRESH, Reason.CANDIDATE_TOO_LONG, base=candidate.cid)
+    return _claim(Kind.REFRESH, Reason.CANDIDATE_TOO_LONG, base=candidate.cid)
 
 
-def _row_limit(known: _Known) -> Decision | None:
+def _row_limit(known: _Known) -> _Wish | None:
     """At the limit without a candidate: now, on the urgent queue."""
-    return _claim(known, Kind.DUE, Reason.LIMIT) if known.at_limit else None
+    return _claim(Kind.DUE, Reason.LIMIT) if known.at_limit else None
 
 
-def _row_candidate(known: _Known) -> Decision | None:
+def _row_candidate(known: _Known) -> _Wish | None:
     """Below the limit a candidate is refreshed when its tail gets too long while the refresh would run."""
     candidate, facts = known.facts.candidate, known.facts
     if candidate is None:
@@ -303,33 +317,33 @@ def _row_candidate(known: _Known) -> Decision | None:
     ahead = int(max(0.0, facts.growth_tokens_per_s) * facts.p95_job_s)
     # At most half of the growth allowed is spent on looking ahead, or a fast session would refresh without end.
     if facts.background and growth + min(ahead, known.limits.growth_max // 2) > known.limits.growth_max:
-        return _claim(known, Kind.REFRESH, Reason.CANDIDATE_AGES, base=candidate.cid)
+        return _claim(Kind.REFRESH, Reason.CANDIDATE_AGES, base=candidate.cid)
     return _nothing(Reason.CANDIDATE_READY)
 
 
-def _row_idle(known: _Known) -> Decision | None:
+def _row_idle(known: _Known) -> _Wish | None:
     """The cache is warm but not for long: the summary can still read it."""
     idle = known.facts.idle
     if idle is None or idle.done or known.tokens < idle.min_tokens:
         return None
     if not 0 < idle.expires_in_s <= idle.lead_s:
         return None
-    return _claim(known, Kind.IDLE, Reason.CACHE_EXPIRES)
+    return _claim(Kind.IDLE, Reason.CACHE_EXPIRES)
 
 
-def _row_background_off(known: _Known) -> Decision | None:
+def _row_background_off(known: _Known) -> _Wish | None:
     """The policy wants nothing before the limit."""
     return None if known.facts.background else _nothing(Reason.BACKGROUND_OFF)
 
 
-def _row_start(known: _Known) -> Decision | None:
+def _row_start(known: _Known) -> _Wish | None:
     """Past the start point: speculate."""
     facts = known.facts
     if known.tokens < start_point(known.limits, facts.growth_tokens_per_s, facts.p95_job_s):
         return None
     if known.tokens < minimum(known.limits):
         return _nothing(Reason.BELOW_MINIMUM)
-    return _claim(known, Kind.SPECULATIVE, Reason.START)
+    return _claim(Kind.SPECULATIVE, Reason.START)
 
 
 TABLE: tuple[tuple[str, Row], ...] = (

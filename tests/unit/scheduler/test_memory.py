@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as changed
+
 from precompact_scheduler.facts import Statement
 from precompact_scheduler.memory import Memory, Recent
 from precompact_shared.engine.trigger import Action, Decision, Kind, Reason
@@ -56,10 +58,10 @@ def test_the_same_decision_for_nothing_is_told_again_only_after_growth() -> None
     """Five percent, another reason, or another version."""
     memory = Memory()
     assert memory.is_news(STATEMENT, NOTHING)
-    assert not memory.is_news(replace(STATEMENT, tokens=1_050), NOTHING)
-    assert memory.is_news(replace(STATEMENT, tokens=1_051), NOTHING)
-    assert memory.is_news(replace(STATEMENT, tokens=1_051), replace(NOTHING, row="paused"))
-    assert memory.is_news(replace(STATEMENT, tokens=1_051, version=2), NOTHING)
+    assert not memory.is_news(changed(STATEMENT, tokens=1_050), NOTHING)
+    assert memory.is_news(changed(STATEMENT, tokens=1_051), NOTHING)
+    assert memory.is_news(changed(STATEMENT, tokens=1_051), replace(NOTHING, row="paused"))
+    assert memory.is_news(changed(STATEMENT, tokens=1_051, version=2), NOTHING)
 
 
 def test_every_decision_for_something_is_told() -> None:
@@ -76,7 +78,7 @@ def test_a_try_that_found_nothing_holds_for_its_version() -> None:
     found = memory.last_try(STATEMENT)
     assert found is not None
     assert (found.tokens, found.reason) == (900, "no_safe_cut")
-    assert memory.last_try(replace(STATEMENT, version=2)) is None
+    assert memory.last_try(changed(STATEMENT, version=2)) is None
 
 
 def test_a_job_is_hurried_once() -> None:
