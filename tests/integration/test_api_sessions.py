@@ -186,14 +186,6 @@ def test_a_fork_has_entries_and_checkpoints_up_to_its_point(
 
 def test_a_manual_compaction_is_waited_for(http: httpx.Client, session: str, service: Service) -> None:
     """202 with the job; `Prefer: wait` answers with its candidate when it is done in time."""
-    started = http.post(f"{session}/compact", json={"focus": "a"})
-    assert started.status_code == 202
-    assert started.json()["job"]["state"] == "ready"
-    joined = http.post(f"{session}/compact", json={"focus": "a"})
-    assert joined.json()["job"]["id"] == started.json()["job"]["id"]
-    refused = http.post(f"{session}/compact", json={"focus": "b"})
-    assert code(refused) == (409, "in_flight")
-    assert refused.json()["job"] == started.json()["job"]["id"]
     answers: list[httpx.Response] = []
 
     def wait() -> None:
@@ -202,6 +194,12 @@ def test_a_manual_compaction_is_waited_for(http: httpx.Client, session: str, ser
     waiting = threading.Thread(target=wait)
     waiting.start()
     job = eventually(lambda: view_of(service, "s").job)
+    joined = http.post(f"{session}/compact", json={"focus": "a"})
+    assert joined.status_code == 202
+    assert joined.json()["job"] == {"id": job.jid, "kind": "manual", "state": "ready"}
+    refused = http.post(f"{session}/compact", json={"focus": "b"})
+    assert code(refused) == (409, "in_flight")
+    assert refused.json()["job"] == job.jid
     cid = put(service, "s", upto=4, job=job)
     waiting.join(15)
     assert answers[0].status_code == 200, answers[0].text
