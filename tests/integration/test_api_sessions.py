@@ -194,6 +194,7 @@ def test_a_manual_compaction_is_waited_for(http: httpx.Client, session: str, ser
     waiting = threading.Thread(target=wait)
     waiting.start()
     job = eventually(lambda: view_of(service, "s").job)
+    assert job is not None
     joined = http.post(f"{session}/compact", json={"focus": "a"})
     assert joined.status_code == 202
     assert joined.json()["job"] == {"id": job.jid, "kind": "manual", "state": "ready"}
