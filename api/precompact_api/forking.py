@@ -16,6 +16,8 @@ from precompact_shared.store.types import CandidateTag, CheckpointTag, NewEntry,
 
 TRIES = 3
 CHUNK = 500
+_ANEW = ("gap", "diverged", "published")
+"""Another copier was at work: look again how far it came, and begin anew if need be."""
 
 
 class _Links(msgspec.Struct):
@@ -53,7 +55,7 @@ async def _copy(service: Service, source: SessionView, ops: SessionOps, point: i
             return None
         copied = await service.run(ops.fork_copy(start, entries, service.limits))
         if copied.o != "ok":
-            return None if copied.o == "gap" else _refuse(copied)
+            return None if copied.o in _ANEW else _refuse(copied)
     checkpoints = await _checkpoints(service, keys, point)
     now = await _again(service, source)
     if checkpoints is None or (now.rewritten_at, now.incarnation) != (
