@@ -10,8 +10,10 @@ import httpx
 import pytest
 from redis import Redis
 
+from precompact_shared.redis_server import EmbeddedRedis
 from tests.support.service import ApiProcess, Service, service_for
 from tests.support.talk import turns
+from tests.support.waiting import eventually
 
 SECRET = "xylophone-4711"
 PREPARE = "/v1/sessions/s/prepare"
@@ -271,15 +273,12 @@ def test_a_store_that_does_not_answer_is_503(
     start_api: Callable[..., ApiProcess], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """With Retry-After, and ready again when the store is back."""
-    from precompact_shared.redis_server import EmbeddedRedis
-    from tests.support.waiting import eventually
-
     with EmbeddedRedis(tmp_path_factory.mktemp("own"), appendonly=True) as server:
         api = start_api(state_redis_url=server.url, broker_url=server.url_of(1))
         with Redis.from_url(server.url) as client:
             service = service_for(api, client, "solo")
         with service.client() as http:
-            body = {"format": "anthropic", "window": 9000, "messages": turns(1)}
+            body: dict[str, Any] = {"format": "anthropic", "window": 9000, "messages": turns(1)}
             assert http.post(PREPARE, json=body).status_code == 200
             server.kill()
             response = http.post(PREPARE, json={"seen": {"version": 0, "length": 2}})
@@ -289,5 +288,11 @@ def test_a_store_that_does_not_answer_is_503(
             assert http.get("/healthz").status_code == 200
             server.start()
             eventually(lambda: http.get("/readyz").status_code == 200, deadline_s=20)
-            again = http.post(PREPARE, json={"seen": {"version": 0, "length": 0}, "messages": turns(1)})
-            assert again.status_code in {200, 404}
+            body["seen"] = {"version": 0, "length": 0}
+            again = eventually(lambda: _answered(http, body), deadline_s=20)
+            assert (again["length"], again["history_version"]) == (2, 0)
+
+
+def _answered(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any] | None:
+    response = http.post(PREPARE, json=body)
+    return response.json() if response.status_code == 200 else None
