@@ -233,7 +233,7 @@ def create_of(body: PrepareBody) -> Create | None:
 def changes_of(body: PrepareBody) -> Changes:
     """What the call says about the session besides entries."""
     return Changes(
-        usage=_usage(body.usage, body.seen, body.model),
+        usage=_usage(body.usage, body.seen),
         model=body.model,
         window=body.window,
         max_output=body.max_output,
@@ -241,9 +241,12 @@ def changes_of(body: PrepareBody) -> Changes:
     )
 
 
-def _usage(usage: UsageBody | None, seen: SeenBody | None, model: str | None) -> Usage | None:
-    """Usage counts for the length the model call was made from; unsaid, that is what the caller had seen then."""
+def _usage(usage: UsageBody | None, seen: SeenBody | None) -> Usage | None:
+    """Usage counts for the length the model call was made from; unsaid, that is what the caller had seen then.
+
+    It names no model: it is of the last reply, and the model a call names is that of the next request.
+    """
     if usage is None:
         return None
     length = usage.length if usage.length is not None else seen.length if seen is not None else None
-    return None if length is None else Usage(usage.input_tokens, usage.version, length, model)
+    return None if length is None else Usage(usage.input_tokens, usage.version, length)
