@@ -293,6 +293,7 @@ def test_a_store_that_does_not_answer_is_503(
             assert (again["length"], again["history_version"]) == (2, 0)
 
 
-def _answered(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any] | None:
+def _answered(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     response = http.post(PREPARE, json=body)
-    return response.json() if response.status_code == 200 else None
+    answer: dict[str, Any] = response.json() if response.status_code == 200 else {}
+    return answer
