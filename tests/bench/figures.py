@@ -56,8 +56,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def spread_ms(values_s: Sequence[float]) -> dict[str, float]:
-    """Median and 99th percentile of durations, in milliseconds."""
-    return {"p50": rounded(1000 * median(values_s)), "p99": rounded(1000 * quantile(values_s, 0.99))}
+    """Median, 90th and 99th percentile of durations, in milliseconds."""
+    return {f"p{share}": rounded(1000 * quantile(values_s, share / 100)) for share in (50, 90, 99)}
 
 
 def rounded(value: float) -> float:

@@ -47,6 +47,7 @@ def against_a_round_trip(ground: Ground) -> Figure:
         3.0,
         len(took),
         p50_ratio=rounded(ours["p50"] / bare_ms["p50"]),
+        p90_ratio=rounded(ours["p90"] / bare_ms["p90"]),
         prepare_ms=ours,
         bare_ms=bare_ms,
         adopting_ms=spread_ms(adopting),
