@@ -124,7 +124,7 @@ class AsyncStore:
             batch, self._waiting = self._waiting, []
             try:
                 replies = await self._send([op for op, _ in batch])
-            except (RedisError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - every waiter has to hear of it
                 replies = [error] * len(batch)
             for (_, future), reply in zip(batch, replies, strict=True):
                 _settle(future, reply)

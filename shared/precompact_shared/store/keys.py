@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 PREFIX = "pc1"
 SCHEMA_VERSION = 1
@@ -90,10 +91,15 @@ class SessionKeys:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """KEYS[1..17] of every session script."""
-        own = tuple(self.key(kind) for kind in ("h", "m", "b", "k", "c", "x", "j", "i", "il", "d", "a", "t"))
-        shard = self.shard
-        return (*own, shard.events, shard.unhandled, shard.open_jobs, shard.index)
+        """KEYS[1..16] of every session script."""
+        return _session_scripts_keys(self)
+
+
+@lru_cache(maxsize=16_384)
+def _session_scripts_keys(keys: SessionKeys) -> tuple[str, ...]:
+    own = tuple(keys.key(kind) for kind in ("h", "m", "b", "k", "c", "x", "j", "i", "il", "d", "a", "t"))
+    shard = keys.shard
+    return (*own, shard.events, shard.unhandled, shard.open_jobs, shard.index)
 
 
 def shard_of(tenant: str, session: str, shards: int) -> ShardKeys:
