@@ -94,9 +94,7 @@ def _heaviest(weights: Weights) -> Table:
 
 
 def _plans(plans: tuple[Plan, ...]) -> Table:
-    table = _table(
-        "What each preset would do", "preset", "start", "limit", "hard", "cut now", "covered", "kept"
-    )
+    table = _table("What each preset would do", "preset", "start", "limit", "hard", "cut now", "takes")
     for plan in plans:
         marks = (_mark(plan, name) for name in ("start", "limit", "hard"))
         cut = f"entry {plan.cut}" if plan.cut is not None else "none"
@@ -104,8 +102,7 @@ def _plans(plans: tuple[Plan, ...]) -> Table:
             plan.preset,
             *marks,
             f"{cut}\n{plan.reason.replace('_', ' ')}",
-            f"{plan.covered_tokens:,}",
-            f"{plan.kept_tokens:,}",
+            f"{plan.covered_tokens:,}\nkeeps {plan.kept_tokens:,}",
         )
     return table
 
@@ -121,6 +118,6 @@ def _table(title: str, *columns: str) -> Table:
 
     table = Table(title=title, title_justify="left", box=SIMPLE, title_style="bold", padding=(0, 1, 0, 0))
     for column in columns:
-        numbers = column in {"tokens", "share", "covered", "kept"}
+        numbers = column in {"tokens", "share"}
         table.add_column(column, justify="right" if numbers else "left", no_wrap=True)
     return table

@@ -20,13 +20,14 @@ from precompact_shared.engine.summary import (
     Summary,
     check_summary,
     coverage,
-    extract,
-    render,
+    summarise_by_code,
 )
-from precompact_shared.engine.tokens import count_message
+from precompact_shared.engine.tokens import count_message, family_factor
 from precompact_shared.engine.types import Edit, Entry, Format, Message
 from precompact_shared.models import ModelWindow, resolve_window
 
+SUMMARY_SHARE = 0.25
+"""Of the limit, at most, goes to a summary; the service keeps to the same."""
 UNKNOWN_WINDOW = 200_000
 """Reckoned with when neither the caller nor the model says one."""
 
@@ -76,12 +77,13 @@ def compact_offline(recording: Recording, preset: Preset, found: Limits) -> Comp
     if isinstance(cut, Skip):
         return Skipped(cut.reason.value)
     covered, kept = entries[: cut.upto], entries[cut.upto :]
-    summary = render(extract(wire, covered, None), preset, preset.summary.max_tokens)
+    room = min(preset.summary.max_tokens, int(found.limit * SUMMARY_SHARE / family_factor(recording.model)))
+    summary, _ = summarise_by_code(wire, covered, cut, preset, max_tokens=room)
     verdict = check_summary(
         summary.text,
         tokens=summary.tokens,
         covered_tokens=cut.covered_tokens,
-        max_tokens=preset.summary.max_tokens,
+        max_tokens=room,
         preset=preset,
     )
     if isinstance(verdict, Rejected):
