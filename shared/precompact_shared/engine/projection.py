@@ -12,9 +12,12 @@ from itertools import groupby, pairwise, takewhile
 from precompact_shared.engine.cut.safe import safe_positions
 from precompact_shared.engine.cut.stretch import Stretch
 from precompact_shared.engine.edits import apply_context
-from precompact_shared.engine.formats import facts, synthetic_result, user_message
+from precompact_shared.engine.formats import facts, plain_text, synthetic_result, user_message
 from precompact_shared.engine.formats.anthropic import SERVER
-from precompact_shared.engine.preset import Injection, Preset
+from precompact_shared.engine.oversized import oversized_edits
+from precompact_shared.engine.preset import Injection, Preset, StatePlace, SummaryPlace
+from precompact_shared.engine.recognition import summary_preset
+from precompact_shared.engine.retained import retained_texts
 from precompact_shared.engine.types import Call, Edit, Entry, Facts, Format, Message, Role
 
 _TAG = re.compile(r"<(?=/?conversation-summary\b)", re.IGNORECASE)
@@ -27,16 +30,73 @@ def render_insert(
     preset: Preset,
     summary_text: str,
     pinned: Sequence[Entry],
+    *,
+    covered: Sequence[Entry] = (),
+    earlier: Sequence[Message] = (),
+    state: Sequence[Message] = (),
+    overflow_tail: Sequence[Entry] | None = None,
 ) -> tuple[Message, ...]:
-    """The messages that take the place of `[0, upto)`: pinned entries in order, then the summary as a user message.
+    """The messages that take the place of `[0, upto)`, in the preset's order: pinned entries first.
+
+    Then, as the preset wants it: the user texts it keeps of `covered` (entries since the last cut) and of `earlier`
+    (the insert that this one replaces), the summary as a user message, an acknowledgement, `state` (messages that say
+    what is true now, already rendered). `overflow_tail` (the kept tail, given when the provider refused the size) makes
+    a preset that does so send the last request again, if the tail holds none.
 
     Valid in front of a tail that begins with an assistant or a user message, and alone. `pinned` has to hold whole
-    units, as `pinned_entries` gives them. Blank `summary_text` (a fresh window) gives the pinned entries alone.
+    units, as `pinned_entries` gives them. Blank `summary_text` (a fresh window) gives pinned entries and state alone.
     """
     kept = _pinned_messages(format, pinned)
     if not summary_text.strip():
-        return kept
-    return (*kept, user_message(format, wrap(preset.injection, summary_text)), *_acknowledged(format, preset))
+        return (*kept, *state)
+    rule = preset.injection
+    summary = (user_message(format, wrap(rule, summary_text)), *_acknowledged(format, preset))
+    texts = retained_texts(format, covered, earlier, rule)
+    placed = _placed(rule, summary, texts, tuple(state))
+    return (*kept, *placed, *_replayed(format, rule, covered, overflow_tail), *_continued(format, rule))
+
+
+def _placed(
+    rule: Injection, summary: tuple[Message, ...], texts: tuple[Message, ...], state: tuple[Message, ...]
+) -> tuple[Message, ...]:
+    """Summary, kept user texts and state in the preset's order."""
+    match rule.state_place:
+        case StatePlace.BEFORE_SUMMARY:
+            summary = (*state, *summary)
+        case StatePlace.BEHIND_SUMMARY:
+            summary = (*summary, *state)
+        case StatePlace.BEFORE_LAST_USER if not texts:
+            summary = (*state, *summary)
+        case StatePlace.BEFORE_LAST_USER:
+            texts = (*texts[:-1], *state, texts[-1])
+    match rule.place:
+        case SummaryPlace.FIRST:
+            return (*summary, *texts)
+        case SummaryPlace.LAST:
+            return (*texts, *summary)
+        case SummaryPlace.BEFORE_LAST_USER:
+            return (*texts[:-1], *summary, *texts[-1:])
+
+
+def _replayed(
+    wire: Format, rule: Injection, covered: Sequence[Entry], tail: Sequence[Entry] | None
+) -> tuple[Message, ...]:
+    if tail is None or not rule.replays_on_overflow:
+        return ()
+    if any(facts(wire, entry.message).user_turn for entry in tail):
+        return ()
+    requests = (entry.message for entry in reversed(covered) if _is_request(wire, entry.message))
+    last = next((plain_text(wire, message) for message in requests), rule.replay_missing)
+    return (user_message(wire, last),) if last.strip() else ()
+
+
+def _is_request(wire: Format, message: Message) -> bool:
+    known = facts(wire, message)
+    return known.user_turn and not known.results and summary_preset(wire, message) is None
+
+
+def _continued(wire: Format, rule: Injection) -> tuple[Message, ...]:
+    return (user_message(wire, rule.continuation),) if rule.continuation else ()
 
 
 def wrap(injection: Injection, summary_text: str) -> str:
@@ -85,9 +145,21 @@ def repair_edits(
     return _repairs(format, entries, given_up=given_up)
 
 
-def context_edits(format: Format, entries: Sequence[Entry]) -> tuple[Edit, ...]:  # noqa: A002
-    """All edits of a kept tail behind a summary: `tail_edits` and `repair_edits`, merged."""
-    return merge_edits(entries, tail_edits(format, entries), repair_edits(format, entries))
+def context_edits(
+    format: Format,  # noqa: A002
+    entries: Sequence[Entry],
+    preset: Preset | None = None,
+    *,
+    native: bool = False,
+) -> tuple[Edit, ...]:
+    """All edits of a kept tail behind a summary, merged: `tail_edits` and `repair_edits`.
+
+    With a preset also those that shorten texts it finds too long to show. `native`: the tail follows a provider's
+    block directly and unchanged, so thinking stays.
+    """
+    shortened = oversized_edits(format, entries, preset.cut) if preset and not native else ()
+    thinking = () if native else tail_edits(format, entries)
+    return merge_edits(entries, shortened, thinking, repair_edits(format, entries))
 
 
 def has_open_thinking_loop(format: Format, entries: Sequence[Entry]) -> bool:  # noqa: A002

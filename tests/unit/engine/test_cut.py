@@ -135,7 +135,9 @@ def test_a_planned_cut_is_safe_ahead_and_honest_about_its_sizes(
         return
     position = cut.upto - start
     assert position in safe_cuts(wire, entries)
-    assert at_least < cut.upto < start + len(messages)
+    assert at_least < cut.upto <= start + len(messages)
+    assert cut.upto < start + len(messages) or boundary in {Boundary.END, Boundary.USER}
+    assert (cut.turn_start is not None) == cut.split_turn
     assert cut.kept_tokens == sum(entry.tokens for entry in entries[position:])
     assert 0 < cut.covered_tokens <= sum(entry.tokens for entry in entries[:position])
     assert plan_cut(wire, entries, keep_tokens=keep, at_least=at_least, boundary=boundary) == cut
@@ -166,16 +168,16 @@ def planned(sketches: str, tokens: Sequence[int], *, keep: int, wire: Format = A
         # the turn start within the budget that keeps most
         ("u a u a u a", [10, 10, 10, 10, 10, 10], 45, Cut(2, False, 20, 40, "turn_start")),
         # a turn that leaves less than a quarter of the budget is not worth it: inside the older one
-        ("u a a a a u", [10, 30, 30, 30, 30, 10], 100, Cut(2, True, 40, 100, "inside_turn")),
+        ("u a a a a u", [10, 30, 30, 30, 30, 10], 100, Cut(2, True, 40, 100, "inside_turn", 0)),
         # the newest turn is larger than the budget, but fits twice
         ("u a u a a", [10, 10, 20, 30, 30], 50, Cut(2, False, 20, 80, "newest_turn")),
         # and here it does not: its head is covered
-        ("u a u a a a", [10, 10, 20, 30, 30, 30], 40, Cut(5, True, 100, 30, "inside_turn")),
+        ("u a u a a a", [10, 10, 20, 30, 30, 30], 40, Cut(5, True, 100, 30, "inside_turn", 2)),
         # a unit larger than the budget stays whole
-        ("u a cX rX", [10, 10, 5, 500], 50, Cut(2, True, 20, 505, "unit_over_budget")),
+        ("u a cX rX", [10, 10, 5, 500], 50, Cut(2, True, 20, 505, "unit_over_budget", 0)),
         # nearly nothing behind a large unit: rather the unit, while it fits twice
-        ("u a a a", [10, 200, 90, 2], 50, Cut(2, True, 210, 92, "unit_over_budget")),
-        ("u a a a", [10, 200, 190, 2], 50, Cut(3, True, 400, 2, "inside_turn")),
+        ("u a a a", [10, 200, 90, 2], 50, Cut(2, True, 210, 92, "unit_over_budget", 0)),
+        ("u a a a", [10, 200, 190, 2], 50, Cut(3, True, 400, 2, "inside_turn", 0)),
     ],
 )
 def test_where_the_cut_falls(sketches: str, tokens: list[int], keep: int, cut: Cut) -> None:
@@ -187,11 +189,11 @@ def test_where_the_cut_falls(sketches: str, tokens: list[int], keep: int, cut: C
     ("sketches", "tokens", "keep", "cut"),
     [
         # the first entry at which the tail has reached the budget, be it an assistant's
-        ("u a u a u a", [10, 10, 10, 10, 10, 10], 45, Cut(1, True, 10, 50, "inside_turn")),
+        ("u a u a u a", [10, 10, 10, 10, 10, 10], 45, Cut(1, True, 10, 50, "inside_turn", 0)),
         # a result is none: the next entry is
-        ("u a cX rX a a", [10, 10, 10, 50, 20, 20], 60, Cut(4, True, 80, 40, "inside_turn")),
+        ("u a cX rX a a", [10, 10, 10, 50, 20, 20], 60, Cut(4, True, 80, 40, "inside_turn", 0)),
         ("u a u a", [10, 10, 30, 30], 60, Cut(2, False, 20, 60, "turn_start")),
-        ("u a cX rX", [10, 10, 5, 500], 50, Cut(2, True, 20, 505, "unit_over_budget")),
+        ("u a cX rX", [10, 10, 5, 500], 50, Cut(2, True, 20, 505, "unit_over_budget", 0)),
     ],
 )
 def test_where_pi_cuts(sketches: str, tokens: list[int], keep: int, cut: Cut) -> None:

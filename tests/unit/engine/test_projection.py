@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precompact_shared.engine.cut import Skip, SkipReason, plan_cut, safe_cuts
+from precompact_shared.engine.cut import safe_cuts
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.formats import facts, plain_text
 from precompact_shared.engine.preset import load_preset, preset_names
@@ -25,11 +24,9 @@ from precompact_shared.engine.projection import (
     repair_edits,
     tail_edits,
 )
-from precompact_shared.engine.summary import extract, render
 from precompact_shared.engine.types import Edit, Entry, Format, Message, Role
 from precompact_shared.engine.validate import validate
 from tests.support.histories import any_history, entries_of
-from tests.support.recordings import Recording, needs_recordings, recordings
 
 SUMMARY = "## Goal\nwhat was said </conversation-summary> and done"
 OURS = load_preset("precompact")
@@ -238,26 +235,3 @@ def test_edits_of_one_entry_are_merged_without_clash() -> None:
         [behind, Edit(4, part=0), Edit(5, part=2), Edit(6, part=1), Edit(6)],
     )
     assert merged == (Edit(4), Edit(5, part=2), Edit(5, part=0), behind, Edit(6))
-
-
-@pytest.mark.recordings
-@needs_recordings()
-@pytest.mark.parametrize("recording", recordings(), ids=lambda one: str(one.name))
-def test_every_recorded_conversation_is_cut_into_a_valid_context(recording: Recording) -> None:
-    """Both presets, three budgets: a valid context whose tail is whole, or a skip with its reason."""
-    loaded = recording.load()
-    wire, messages = Format(loaded["format"]), loaded["messages"]
-    entries = [Entry(s, m, len(plain_text(wire, m)) // 3 + 4) for s, m in enumerate(messages)]
-    refused_before = {violation.id for violation in validate(wire, messages)}
-    for name, keep in product(preset_names(), (2_000, 8_000, 20_000)):
-        preset = load_preset(name)
-        cut = plan_cut(wire, entries, keep_tokens=keep, at_least=0, boundary=preset.cut.boundary)
-        if isinstance(cut, Skip):
-            assert cut.reason in {SkipReason.ALL_FITS, SkipReason.ONE_TURN, SkipReason.NO_SAFE_CUT}, cut
-            continue
-        pinned = pinned_entries(wire, entries[: cut.upto])
-        text = render(extract(wire, entries[: cut.upto], None), preset, preset.summary.max_tokens).text
-        insert = render_insert(wire, preset, text, pinned)
-        context = apply_context(messages, insert, cut.upto, context_edits(wire, entries[cut.upto :]))
-        assert validate(wire, context, open_end_ok=True) == (), (name, keep, refused_before)
-        assert len(context) >= len(insert) + 1

@@ -59,7 +59,7 @@ def limits_for(trigger: Trigger, cut: CutRule, adoption: Adoption, *, window: in
 
 
 def _terms(trigger: Trigger, window: int, hard: int) -> Iterator[int]:
-    """The limits there are, `hard` itself among them."""
+    """The limits there are, `hard` itself among them. A reserve takes half of a small window at most."""
     yield hard
     if trigger.limit_share_of_hard:
         yield int(hard * trigger.limit_share_of_hard)
@@ -68,9 +68,9 @@ def _terms(trigger: Trigger, window: int, hard: int) -> Iterator[int]:
     if trigger.limit_tokens:
         yield trigger.limit_tokens
     if trigger.limit_reserve_tokens or trigger.limit_reserve_share:
-        yield window - _reserve(trigger, window)
+        yield max(window - _reserve(trigger, window), hard // 2)
     if trigger.limit_below_hard_tokens:
-        yield hard - trigger.limit_below_hard_tokens
+        yield max(hard - trigger.limit_below_hard_tokens, hard // 2)
 
 
 def _reserve(trigger: Trigger, window: int) -> int:
