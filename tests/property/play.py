@@ -32,6 +32,10 @@ class Play(Callers, Workers):
         self.both.now_ms += self.rng.choice((0, 10, 500))
         act(self)
         check(self.both, None if self.lossy else self.truth)
+        self.look_around()
+
+    def look_around(self) -> None:
+        """The scheduler gets the event of what stands now."""
         view = self.both.facts.view
         if view:
             self.events.append(Seen(view.version, view.length))
@@ -89,17 +93,23 @@ class Tally:
     answers: Counter[str] = field(default_factory=Counter)
 
 
+def new_play(store: SyncStore, rng: Random, *, number: int, strict: bool = True) -> Play:
+    """A history that has not begun, on a shard of its own."""
+    keys = SessionKeys(f"t{rng.randrange(1 << 40):x}", "s", ShardKeys(100_000 + number))
+    both = Both(store, keys, strict=strict, attempts=rng.choice((1, 2, 4, 4)))
+    clients = [Client() for _ in range(rng.randrange(1, 4))]
+    play = Play(both, rng, clients, Entries(rng), rng.choice(FORMATS))
+    play.lossy = rng.random() < 0.08
+    return play
+
+
 def play_one(
     store: SyncStore, seed: int | Random, tally: Tally, *, steps: int = 28, strict: bool = True
 ) -> None:
     """One history on a shard of its own, which is removed at the end. Raises Differs with the whole history."""
     rng = seed if isinstance(seed, Random) else Random(seed)
-    shard = 100_000 + tally.histories
-    keys = SessionKeys(f"t{rng.randrange(1 << 40):x}", "s", ShardKeys(shard))
-    both = Both(store, keys, strict=strict)
-    play = Play(both, rng, [Client() for _ in range(rng.randrange(1, 4))], Entries(rng), rng.choice(FORMATS))
-    both.attempts = rng.choice((1, 2, 4, 4))
-    play.lossy = rng.random() < 0.08
+    play = new_play(store, rng, number=tally.histories, strict=strict)
+    both = play.both
     try:
         for _ in range(steps):
             play.step()
@@ -112,12 +122,13 @@ def play_one(
         tally.histories += 1
         tally.steps += len(both.steps)
         tally.answers.update(_word(step) for step in both.steps)
-        _remove(store, both)
+        remove(both)
 
 
 def _word(step: str) -> str:
     return f"{step.split('(', maxsplit=1)[0].removeprefix('fork: ')} {step.rpartition(' -> ')[2]}"
 
 
-def _remove(store: SyncStore, both: Both) -> None:
-    store.client.delete(*both.keys.all)
+def remove(both: Both) -> None:
+    """Leaves nothing behind, not even the tombstone."""
+    both.store.client.delete(*both.keys.all)
