@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-import msgspec
 from redis.exceptions import RedisError, ResponseError
 
 from precompact_scheduler import counters
@@ -14,11 +14,12 @@ from precompact_scheduler.deciding import Decider
 from precompact_scheduler.outbox import Outbox
 from precompact_scheduler.streams import Delivered, Streams
 from precompact_scheduler.sweeper import Sweeper
-from precompact_shared.errors import PrecompactError
+from precompact_shared.courier import Message
 from precompact_shared.events import Event, Garbage, decode_event
-from precompact_shared.logging import get_logger
+from precompact_shared.logging import describe_exception, get_logger
 
 log = get_logger()
+T = TypeVar("T")
 
 BLOCK_MS = 400
 """How long a read waits; also how long a stop may take."""
@@ -77,7 +78,7 @@ class Scheduler:
             try:
                 self.step(block_ms=BLOCK_MS)
                 self._backoff_s = BACKOFF_FIRST_S
-            except (RedisError, OSError, PrecompactError, msgspec.MsgspecError) as error:
+            except Exception as error:  # noqa: BLE001 - a scheduler that ends helps nobody
                 self._recover(error)
         self._leave()
 
@@ -96,20 +97,21 @@ class Scheduler:
     def _sweep(self) -> None:
         self._take(self._streams.take_over(count=READ_COUNT))
         found = self._sweeper.look()
-        self._outbox.send(found.messages + self._decider.settle(found.statements))
+        self._outbox.send(found.messages + one_by_one(found.statements, self._decider.settle))
         if found.is_full:
             self._sweeps.due_s = 0.0
 
     def _take(self, delivered: Sequence[Delivered]) -> int:
         if not delivered:
             return 0
-        self._outbox.send(self._decider.take(_decoded(delivered)))
+        self._outbox.send(one_by_one(_decoded(delivered), self._decider.take))
         self._streams.acknowledge(delivered)
         return len(delivered)
 
     def _recover(self, error: Exception) -> None:
         counters.FAILURES.labels("state").inc()
-        log.warning("round failed, going on", error_type=type(error).__name__, pause_s=self._backoff_s)
+        facts = describe_exception(None, "", {"exc_info": error})
+        log.warning("round failed, going on", pause_s=self._backoff_s, **facts)
         # A restarted Redis may have lost the groups.
         if isinstance(error, ResponseError):
             self._has_groups = False
@@ -121,6 +123,25 @@ class Scheduler:
             self._streams.leave()
         except (RedisError, OSError) as error:
             log.info("could not sign off, others will", error_type=type(error).__name__)
+
+
+def one_by_one(items: Sequence[T], act: Callable[[Sequence[T]], list[Message]]) -> list[Message]:
+    """`act` on all at once; if one of them is poison, on each alone, leaving that one out.
+
+    What is left out keeps its mark and is looked at again by the sweeper. Raises what Redis raises.
+    """
+    try:
+        return act(items)
+    except (RedisError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 - one session must not stop the others
+        if len(items) != 1:
+            return [message for item in items for message in one_by_one([item], act)]
+        counters.FAILURES.labels("poison").inc()
+        told: Any = items[0]
+        facts = describe_exception(None, "", {"exc_info": error})
+        log.error("session left out", tenant=told.tenant, session=told.session, **facts)  # noqa: TRY400
+        return []
 
 
 def _decoded(delivered: Sequence[Delivered]) -> list[Event]:

@@ -6,19 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import redis
+from redis.exceptions import ResponseError
 
 from precompact_scheduler import counters
 from precompact_scheduler.facts import Statement, statement_of_view
 from precompact_shared.courier import Message, lane_of
+from precompact_shared.logging import get_logger
 from precompact_shared.policy import Policy
 from precompact_shared.settings import Settings
 from precompact_shared.store.connection import Layout
 from precompact_shared.store.executor import SyncStore
 from precompact_shared.store.keys import split_name
+from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
 from precompact_shared.store.types import Answer
 
+log = get_logger()
 MOST_AT_ONCE = 200
 """Members of a shard in one look; more wait for the next."""
 
@@ -68,20 +73,36 @@ class Sweeper:
             for tenant, session, jid in asked
         ]
         messages: list[Message] = []
-        for (tenant, session, _), answer in zip(asked, self._store.run_all(ops), strict=True):
+        for (tenant, session, _), answer in zip(asked, self._answers(ops), strict=True):
+            if answer is None:
+                continue
             counters.SWEPT.labels(f"job_{answer.o}").inc()
             messages += _message(tenant, session, answer, now_ms)
         return messages
 
     def _unhandled(self, members: Sequence[str]) -> list[Statement]:
         names = [split_name(member) for member in members]
-        answers = self._store.run_all([self._ops(*name).view() for name in names])
-        gone = [
-            self._ops(*name).handled(0, 0) for name, one in zip(names, answers, strict=True) if not one.view
-        ]
-        self._store.run_all(gone)
+        answers = self._answers([self._ops(*name).view() for name in names])
+        known = [(name, answer) for name, answer in zip(names, answers, strict=True) if answer is not None]
+        self._store.run_all([self._ops(*name).handled(0, 0) for name, answer in known if not answer.view])
         counters.SWEPT.labels("unhandled").inc(len(members))
-        return [statement_of_view(answer.view) for answer in answers if answer.view]
+        return [statement_of_view(answer.view) for _, answer in known if answer.view]
+
+    def _answers(self, ops: Sequence[Op[Answer]]) -> list[Answer | None]:
+        """The answers of all; None for one that cannot be read, so that it does not stop the others."""
+        try:
+            return list(self._store.run_all(ops))
+        except (msgspec.MsgspecError, ResponseError):
+            return [self._alone(op) for op in ops]
+
+    def _alone(self, op: Op[Answer]) -> Answer | None:
+        try:
+            return self._store.run(op)
+        except (msgspec.MsgspecError, ResponseError) as error:
+            counters.FAILURES.labels("poison").inc()
+            # Not the exception itself: what it could not read, it would quote.
+            log.error("session unreadable", of=op.args[1:3], error_type=type(error).__name__)  # noqa: TRY400
+            return None
 
     def _attempts(self, tenant: str) -> int:
         return self._policy_of(tenant).attempts or self._settings.job_attempts

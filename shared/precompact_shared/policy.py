@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
-from precompact_shared.errors import Configuration
+from precompact_shared.errors import Configuration, PrecompactError
+from precompact_shared.logging import get_logger
 from precompact_shared.models import ModelWindow, resolve_window
 from precompact_shared.settings import Settings
 
@@ -185,6 +186,15 @@ def _deployed(name: str, settings: Settings) -> ProviderSpec:
     return ProviderSpec(name=known, delay_s=delay_s)
 
 
+UNREADABLE = (ValidationError, PrecompactError)
+"""What reading a stored policy may raise besides what Redis raises."""
+
+
+def tell_unreadable(tenant: str, error: Exception) -> None:
+    """Logs that a tenant's policy is replaced by the default."""
+    get_logger().error("policy unreadable, the default holds", tenant=tenant, error_type=type(error).__name__)
+
+
 P = TypeVar("P")
 
 
@@ -195,7 +205,10 @@ class _Kept(Generic[P]):
 
 
 class PolicyCache:
-    """Policies by tenant, a few seconds old at most. `load` is asked on a miss; `now_s` is a monotonic clock."""
+    """Policies by tenant, a few seconds old at most. `load` is asked on a miss; `now_s` is a monotonic clock.
+
+    A stored policy that this version cannot read is logged and taken for the default: the tenant's sessions go on.
+    """
 
     def __init__(
         self,
@@ -218,5 +231,12 @@ class PolicyCache:
         if kept is None or kept.until_s < now_s:
             if len(self._kept) >= self._most:
                 self._kept.clear()
-            kept = self._kept[tenant] = _Kept(self._load(tenant), now_s + self._ttl_s)
+            kept = self._kept[tenant] = _Kept(self._loaded(tenant), now_s + self._ttl_s)
         return kept.value
+
+    def _loaded(self, tenant: str) -> Policy:
+        try:
+            return self._load(tenant)
+        except UNREADABLE as error:
+            tell_unreadable(tenant, error)
+            return Policy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,22 @@ def grow(filled: Filled, tokens: int) -> None:
         messages += turns(1, start=(filled.seen.length + len(messages)) // 2, words=4)
         missing -= sum(new_entry(filled.format, message).tokens for message in messages[-2:])
     filled.append(messages)
+
+
+@contextmanager
+def running(*schedulers: Scheduler) -> Iterator[None]:
+    """The schedulers run in threads of their own."""
+    threads = [threading.Thread(target=scheduler.run, daemon=True) for scheduler in schedulers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for scheduler in schedulers:
+            scheduler.stop()
+        for thread in threads:
+            thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 def settle(scheduler: Scheduler, rounds: int = 4) -> None:
@@ -313,6 +329,32 @@ def test_garbage_in_a_stream_is_acknowledged_and_does_not_stop_the_rest(world: W
     assert world.owed() == 0
 
 
+def test_one_session_that_is_poison_does_not_stop_the_others(world: World) -> None:
+    """A tenant that cannot be, a policy that cannot be read: the rest is decided, nothing is owed."""
+    good, broken = world.session(), world.session("s2", "broken")
+    world.state.hset("pc1:{t:broken}", "policy", '{"preset": 7}')
+    poison = {"t": "size", "tenant": "no/tenant", "session": "s", "version": 0, "length": 1, "window": 9_999}
+    world.state.xadd(good.keys.shard.events, {"e": json.dumps(poison)})
+    grow(good, LIMIT)
+    grow(broken, LIMIT)
+    settle(world.scheduler())
+    assert len(world.jobs(good)) == 1
+    assert len(world.jobs(broken)) == 1
+    assert world.owed() == 0
+
+
+def test_a_session_that_cannot_be_read_does_not_stop_the_sweeper(swept: World) -> None:
+    """It is logged; the next in line is decided on."""
+    bad, good = swept.session("bad"), swept.session("good")
+    grow(bad, STARTED)
+    grow(good, LIMIT)
+    for filled in (bad, good):
+        swept.state.delete(filled.keys.shard.events)
+    swept.state.hset(bad.keys.key("h"), "v", "1.5")
+    scheduler = swept.scheduler()
+    eventually(lambda: stepped(scheduler) and swept.jobs(good), 10, "a job of the good one")
+
+
 def test_an_event_for_a_session_that_is_gone_does_no_harm(world: World) -> None:
     """Deleted between append and decision."""
     filled, scheduler = world.session(), world.scheduler()
@@ -420,36 +462,24 @@ def test_consumers_long_gone_are_removed_and_a_stop_signs_off(
 def test_several_schedulers_share_the_work_without_doubling_it(new_world: Callable[..., World]) -> None:
     """Three threads, sixty sessions, one job each."""
     world = new_world()
-    schedulers = [world.scheduler() for _ in range(3)]
-    threads = [threading.Thread(target=scheduler.run) for scheduler in schedulers]
-    for thread in threads:
-        thread.start()
     sessions = [world.session(f"s{number}") for number in range(60)]
-    for filled in sessions:
-        grow(filled, LIMIT)
-    eventually(lambda: len({headers["kwargsrepr"] for _, headers in world.messages()}) == 60, 15)
-    for scheduler in schedulers:
-        scheduler.stop()
-    for thread in threads:
-        thread.join(5)
+    with running(*(world.scheduler() for _ in range(3))):
+        for filled in sessions:
+            grow(filled, LIMIT)
+        eventually(lambda: len({headers["kwargsrepr"] for _, headers in world.messages()}) == 60, 15)
     assert [len(world.jobs(filled)) for filled in sessions] == [1] * 60
 
 
 def test_a_scheduler_outlives_a_restart_of_redis(new_world: Callable[..., World]) -> None:
     """It backs off, comes back and decides what came meanwhile."""
     world = new_world()
-    scheduler = world.scheduler()
-    thread = threading.Thread(target=scheduler.run)
-    thread.start()
-    world.session("before").append(turns(1))
-    world.server.kill()
-    world.server.start()
-    filled = world.session("after")
-    eventually(lambda: appended(filled), 10, "an append after the restart")
-    eventually(lambda: world.jobs(filled) and world.messages(), 15, "a job after the restart")
-    scheduler.stop()
-    thread.join(5)
-    assert not thread.is_alive()
+    with running(world.scheduler()):
+        world.session("before").append(turns(1))
+        world.server.kill()
+        world.server.start()
+        filled = world.session("after")
+        eventually(lambda: appended(filled), 10, "an append after the restart")
+        eventually(lambda: world.jobs(filled) and world.messages(), 15, "a job after the restart")
 
 
 def appended(filled: Filled) -> bool:
@@ -478,14 +508,10 @@ def test_a_broker_that_is_down_costs_time_and_no_job(swept: World, tmp_path: Pat
 
 def test_a_stop_takes_less_than_a_second(world: World) -> None:
     """Also while it waits for events."""
-    scheduler = world.scheduler()
-    thread = threading.Thread(target=scheduler.run)
-    thread.start()
-    stream = world.layout.all_shards()[0].events
-    eventually(lambda: world.state.exists(stream), 5)
-    begun_s = monotonic_s()
-    scheduler.stop()
-    thread.join(5)
+    with running(world.scheduler()):
+        stream = world.layout.all_shards()[0].events
+        eventually(lambda: world.state.exists(stream), 5)
+        begun_s = monotonic_s()
     assert monotonic_s() - begun_s < 1
 
 

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 
 from precompact_shared.errors import PrecompactError
 from precompact_shared.logging import get_logger
-from precompact_shared.policy import Policy
+from precompact_shared.policy import UNREADABLE, Policy, tell_unreadable
 from precompact_shared.settings import Settings
 from precompact_shared.store.connection import Layout
 from precompact_shared.store.executor import AsyncStore
@@ -81,14 +81,20 @@ class Runner:
 
     async def _run(self, ref: Ref) -> Ended:
         session = SessionOps(self._layout.session(ref.tenant, ref.session))
-        policy = await patiently(
-            self._store, load_policy(ref.tenant), for_s=START_PATIENCE_S, now_s=self._now_s
-        )
+        policy = await self._policy(ref.tenant)
         started = await self._start(session, ref.jid, policy)
         if started.o != "started" or started.job is None or started.view is None:
             return Ended("skipped", started.reason or started.o)
         attempt = Attempt(self._tools(session, policy), started.job, started.view, started.base)
         return await attempt.run()
+
+    async def _policy(self, tenant: str) -> Policy:
+        op = load_policy(tenant)
+        try:
+            return await patiently(self._store, op, for_s=START_PATIENCE_S, now_s=self._now_s)
+        except UNREADABLE as error:
+            tell_unreadable(tenant, error)
+            return Policy()
 
     async def _start(self, session: SessionOps, jid: str, policy: Policy) -> Answer:
         op = session.start(
