@@ -21,6 +21,9 @@ from precompact_api.sizing import Held, advice, size_up
 from precompact_shared.engine.gates import Defer, Mode
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
+JOBS_IN_A_ROW = 3
+"""One may have begun before the entries that fill the window came."""
+
 
 class Status(StrEnum):
     """How the context came about (design rule 13)."""
@@ -117,14 +120,7 @@ async def _leave(
 async def _press(service: Service, attempt: Attempt, terms: Terms, wait_s: float) -> Settled:
     """At the hard limit: join the live job or claim one, wait as long as allowed, then the floor, else overflow."""
     length = attempt.view.length
-    view = attempt.view
-    if attempt.reason != Defer.OPEN_CALL:  # a good candidate waits for a result: another job would not help
-        view = await join_or_claim(service, view, terms)
-    attempt, blocked_s = replace(attempt, view=view), 0.0
-    if wait_s > 0:
-        attempt, blocked_s = await wait_and_adopt(service, view, replace(terms, wait_spent=False), wait_s)
-        if not attempt.adopted and not attempt.moved:
-            attempt = await adopt_best(service, attempt.view, terms)
+    attempt, blocked_s = await _join(service, attempt, terms, wait_s)
     if not attempt.adopted and not attempt.moved:
         floor = await adopt_best(service, attempt.view, terms, floors=True)
         if floor.adopted:
@@ -136,6 +132,37 @@ async def _press(service: Service, attempt: Attempt, terms: Terms, wait_s: float
     if attempt.moved:
         raise diverged(attempt.view, length)
     return Settled(Status.OVERFLOW, attempt.view, attempt.reason, blocked_s)
+
+
+async def _join(service: Service, attempt: Attempt, terms: Terms, wait_s: float) -> tuple[Attempt, float]:
+    """Sees to it that a job runs, where one can help, and waits for it; a second one when the first knew too little."""
+    blocked_s = 0.0
+    for _ in range(JOBS_IN_A_ROW):
+        if not _job_helps(attempt):
+            break
+        attempt = replace(attempt, view=await join_or_claim(service, attempt.view, terms))
+        if blocked_s >= wait_s:
+            break
+        patient = replace(terms, wait_spent=False)
+        attempt, spent_s = await wait_and_adopt(service, attempt.view, patient, wait_s - blocked_s)
+        blocked_s += spent_s
+        if attempt.adopted or attempt.moved:
+            return attempt, blocked_s
+        if attempt.reason != Defer.DOES_NOT_FIT:
+            break
+    return (await adopt_best(service, attempt.view, terms) if wait_s > 0 else attempt), blocked_s
+
+
+def _job_helps(attempt: Attempt) -> bool:
+    """Whether another job could bring what the open candidate does not."""
+    if attempt.reason == Defer.OPEN_CALL:  # it waits for a result
+        return False
+    if attempt.reason != Defer.DOES_NOT_FIT:
+        return True
+    made_of_all = [
+        tag.length_at_snapshot >= attempt.view.length for tag in open_candidates(attempt.view, floors=False)
+    ]
+    return not any(made_of_all)
 
 
 async def _wait_for_manual(service: Service, attempt: Attempt, terms: Terms, wait_s: float) -> Settled:
