@@ -52,7 +52,7 @@ CLAUDE_CODE = ClearingRule(
 )
 """Chapter 5, Prune and behaviours 4 and 5. Web tools are of kind `search`."""
 
-ANTHROPIC_CONTEXT_EDITING = ClearingRule(keep_recent=3)
+ANTHROPIC_CONTEXT_EDITING = ClearingRule(keep_recent=3, from_tokens=100_000)
 """Chapter 6, Prune and behaviour 12: `clear_tool_uses_20250919` without settings."""
 
 OURS = ClearingRule(
@@ -74,3 +74,12 @@ SYSTEMS = {
     "anthropic-native": ANTHROPIC_CONTEXT_EDITING,
     "precompact": OURS,
 }
+
+PRESETS = {
+    "opencode": OPENCODE_V1,
+    "gemini-cli": GEMINI_MASKING,
+    "claude-code": CLAUDE_CODE,
+    "anthropic-native": ANTHROPIC_CONTEXT_EDITING,
+    "precompact": OURS,
+}
+"""What the presets that clear anything say."""

@@ -11,11 +11,13 @@ import pytest
 from precompact_shared.engine.clearing import (
     Clearing,
     ClearingRule,
+    ClearMode,
     Idle,
     NothingToClear,
     plan_clearing,
 )
 from precompact_shared.engine.edits import apply_context
+from precompact_shared.engine.preset import load_preset, preset_names
 from precompact_shared.engine.shorten import Unit, size_in
 from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Edit, Entry, Format, Message
@@ -27,6 +29,7 @@ from tests.support.clearing_rules import (
     GEMINI_NEWER,
     GEMINI_STORED,
     OPENCODE_V1,
+    PRESETS,
 )
 
 CHAT = Format.OPENAI_CHAT
@@ -270,19 +273,30 @@ def test_claude_code_keeps_its_newest_results(kept: int) -> None:
 # ---------------------------------------------------------------------------------------------------- Anthropic API
 
 
+def api_plan(messages: list[Message], rule: ClearingRule) -> Clearing | NothingToClear:
+    """The plan at a context large enough to start."""
+    return plan_clearing(CHAT, entries_of(messages), rule, context_tokens=100_000)
+
+
+@pytest.mark.parametrize(("tokens", "gone"), [(99_999, []), (100_000, [2])])
+def test_anthropic_clears_from_100_000_input_tokens_on(tokens: int, gone: list[int]) -> None:
+    """Chapter 6, 12: without settings from 100,000 input tokens."""
+    entries = entries_of(turn(*[step("lookup", WORD * 500)] * 4))
+    plan = plan_clearing(CHAT, entries, ANTHROPIC_CONTEXT_EDITING, context_tokens=tokens)
+    assert cleared(plan) == gone
+
+
 def test_anthropic_keeps_the_three_newest_tool_uses() -> None:
     """Chapter 6, 12: tool clearing without settings keeps the newest 3 uses."""
     messages = turn(*[step("lookup", WORD * 500)] * 7)
-    plan = plan_clearing(CHAT, entries_of(messages), ANTHROPIC_CONTEXT_EDITING)
+    plan = api_plan(messages, ANTHROPIC_CONTEXT_EDITING)
     assert cleared(plan) == [2, 4, 6, 8]
 
 
 def test_anthropic_never_clears_excluded_tools() -> None:
     """Chapter 6, 12, `exclude_tools`."""
     messages = turn(*[step("memory", WORD * 500), step("lookup", WORD * 500)] * 5)
-    plan = plan_clearing(
-        CHAT, entries_of(messages), replace(ANTHROPIC_CONTEXT_EDITING, protected=("memory",))
-    )
+    plan = api_plan(messages, replace(ANTHROPIC_CONTEXT_EDITING, protected=("memory",)))
     assert cleared(plan) == [4, 8]
 
 
@@ -291,5 +305,22 @@ def test_anthropic_clears_at_least_so_much(at_least: int, reason: Idle | None) -
     """Chapter 6, Prune, `clear_at_least`: clearing spoils the cache, so it has to be worth it."""
     messages = turn(*[step("lookup", WORD * 500)] * 7)
     rule = replace(ANTHROPIC_CONTEXT_EDITING, min_saving_tokens=at_least)
-    plan = plan_clearing(CHAT, entries_of(messages), rule)
+    plan = api_plan(messages, rule)
     assert (plan.reason if isinstance(plan, NothingToClear) else None) is reason
+
+
+# ---------------------------------------------------------------------------------------------------------- presets
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_shipped_presets_say_the_same(name: str) -> None:
+    """The tables of the presets hold these numbers; systems that clear nothing say so."""
+    rule = load_preset(name).clearing
+    if name not in PRESETS:
+        assert rule == ClearingRule(mode=ClearMode.NOTHING)
+        entries = entries_of(turn(*[step("Read", WORD * 50_000)] * 9))
+        assert plan_clearing(CHAT, entries, rule) == NothingToClear(Idle.SWITCHED_OFF)
+        return
+    expected = PRESETS[name]
+    assert set(rule.clearable) == set(expected.clearable)
+    assert replace(rule, clearable=expected.clearable) == expected

@@ -12,8 +12,8 @@ from functools import partial
 from precompact_shared.engine.catalogue import Catalogue
 from precompact_shared.engine.clearing.replacing import can_be_replaced, is_cleared, replace_result, texts_of
 from precompact_shared.engine.clearing.results import ToolResult, tool_results
-from precompact_shared.engine.clearing.rule import ClearingRule
 from precompact_shared.engine.edits import apply_context
+from precompact_shared.engine.preset.clearing import ClearingRule, ClearMode
 from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Edit, Entry, Format, Message
 
@@ -23,6 +23,9 @@ Measure = Callable[[Message], int]
 class Idle(StrEnum):
     """Why nothing is cleared."""
 
+    SWITCHED_OFF = "switched_off"
+    """The rule clears nothing."""
+    CONTEXT_TOO_SMALL = "context_too_small"
     NO_RESULTS = "no_results"
     """None that may go: no results at all, protected or of other kinds, or cleared already."""
     ALL_RECENT = "all_recent"
@@ -61,13 +64,21 @@ def plan_clearing(
     catalogue: Catalogue | None = None,
     model: str | None = None,
     measure: Measure | None = None,
+    context_tokens: int | None = None,
 ) -> Clearing | NothingToClear:
     """What to clear of the kept entries, whose calls are among them.
 
     `held` are edits that stand already: what they touch is not cleared again. Pinned entries, results that may not be
     changed without breaking the request, and results of protected tools never go. Sizes come from the entries and,
-    for what is edited, from `measure` (`count_message` for `model` unless given). Deterministic; changes nothing. O(n).
+    for what is edited, from `measure` (`count_message` for `model` unless given); `context_tokens` is the size of the
+    whole context, the sum of the entries unless given. Deterministic; changes nothing. O(n).
     """
+    if all(mode is ClearMode.NOTHING for mode in (rule.mode, *(one.mode for one in rule.kinds))):
+        return NothingToClear(Idle.SWITCHED_OFF)
+    if (
+        sum(entry.tokens for entry in entries) if context_tokens is None else context_tokens
+    ) < rule.from_tokens:
+        return NothingToClear(Idle.CONTEXT_TOO_SMALL)
     places = {(edit.seq, edit.part) for edit in held}
     found = tool_results(format, entries, catalogue)
     may_go = [one for one in _until_cleared(format, found, rule, places) if _may_go(format, one, rule)]
@@ -105,6 +116,8 @@ def _may_go(wire: Format, one: ToolResult, rule: ClearingRule) -> bool:
     if one.entry.pinned or one.tool.protect or not can_be_replaced(wire, one):
         return False
     if rule.clearable and one.tool.kind not in rule.clearable:
+        return False
+    if rule.treatment(one.tool.kind)[0] is ClearMode.NOTHING:
         return False
     name = one.call.name.casefold()
     return not any(fnmatchcase(name, pattern.casefold()) for pattern in rule.protected)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from precompact_shared.engine.clearing.results import ToolResult
-from precompact_shared.engine.clearing.rule import ClearingRule, ClearMode
+from precompact_shared.engine.preset.clearing import ClearingRule, ClearMode
 from precompact_shared.engine.shorten import Ends, is_shortened, shorten
 from precompact_shared.engine.types import Edit, Format, Message, Result
 

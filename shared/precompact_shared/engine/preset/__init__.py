@@ -1,10 +1,11 @@
 """Presets: the five decisions of one system as data, read from `precompact_shared/presets/*.toml`.
 
-`records` says what each key means, `limits` turns a trigger into numbers for one window, `reading` parses and checks.
+`records` and `clearing` say what each key means, `limits` turns a trigger into numbers for one window, `reading` parses and checks.
 """
 
 from __future__ import annotations
 
+from precompact_shared.engine.preset.clearing import ClearingRule, ClearMode, KindRule
 from precompact_shared.engine.preset.limits import Limits
 from precompact_shared.engine.preset.reading import (
     DEFAULT_PRESET,
@@ -35,11 +36,14 @@ __all__ = [
     "DEFAULT_PRESET",
     "Adoption",
     "Boundary",
+    "ClearMode",
+    "ClearingRule",
     "CutRule",
     "Form",
     "Holding",
     "Injection",
     "KeepBy",
+    "KindRule",
     "Limits",
     "Preset",
     "Recovery",

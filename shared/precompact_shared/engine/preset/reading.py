@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, get_args, get_origin, get_type_hints
 
+from precompact_shared.engine.preset.clearing import ClearingRule
 from precompact_shared.engine.preset.limits import Limits, limits_for
 from precompact_shared.engine.preset.records import (
     Adoption,
@@ -34,6 +35,7 @@ class Preset:
     about: str
     trigger: Trigger
     cut: CutRule
+    clearing: ClearingRule
     adoption: Adoption
     summary: SummaryRule
     injection: Injection

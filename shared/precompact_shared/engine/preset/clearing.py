@@ -1,4 +1,4 @@
-"""What a preset or a policy says about clearing."""
+"""What a preset says about clearing old tool results."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class ClearMode(StrEnum):
     """A note takes the place of all it holds."""
     COLLAPSE = "collapse"
     """Each long text keeps its two ends; what is not text stays."""
+    NOTHING = "nothing"
+    """It stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class ClearingRule:
     """So many newest results stay."""
     protect_tokens: int = 0
     """The newest results stay that together have no more tokens than this."""
+    from_tokens: int = 0
+    """In a context smaller than this nothing is cleared at all."""
     min_saving_tokens: int = 0
     """With less to win nothing is cleared at all."""
     stops_at_cleared: bool = False
