@@ -43,7 +43,7 @@ def shown_tokens(entries: Sequence[Entry], known: Sequence[Facts], rule: CutRule
         lengths = list(_lengths(entry.message))
         gone = sum(length - kept for length in lengths if length > rule.huge_characters)
         if gone > 0:
-            sizes[positions[entry.seq]] = max(1, int(entry.tokens * (1 - gone / sum(lengths))))
+            sizes[positions[entry.seq]] = max(1, round(entry.tokens * (1 - gone / sum(lengths))))
     return sizes
 
 
