@@ -15,7 +15,6 @@ from precompact_shared.engine.formats import facts
 from precompact_shared.engine.preset import Boundary
 from precompact_shared.engine.types import Entry, Format, Message
 from tests.support.histories import any_history, entries_of
-from tests.support.recordings import cases, needs_recordings
 
 A, C, R = Format.ANTHROPIC, Format.OPENAI_CHAT, Format.OPENAI_RESPONSES
 
@@ -232,34 +231,3 @@ def test_pinned_entries_are_not_counted_as_covered() -> None:
 def test_developer_text_that_opens_a_turn_stays_with_it() -> None:
     """Agents put notes in front of a user message; the turn begins with them."""
     assert planned("u a s u a", [10] * 5, keep=30, wire=C) == Cut(2, False, 20, 30, "turn_start")
-
-
-@pytest.mark.recordings
-@needs_recordings()
-@pytest.mark.parametrize(
-    ("name", "keep", "kept_from"),
-    [
-        # results of one batch are not parted: both large ones go together
-        ("pair-03", 200, 4),
-        # never a result first
-        ("pair-04", 20, 4),
-        # the newest user message stays word for word
-        ("keep-01", 8, 2),
-    ],
-)
-def test_faults_reported_elsewhere_do_not_happen_here(name: str, keep: int, kept_from: int) -> None:
-    """Small inputs rebuilt from public reports."""
-    (case,) = cases(name)
-    messages = case.load()["input"]
-    cut = plan_cut(C, entries_of(messages), keep_tokens=keep, at_least=0)
-    assert isinstance(cut, Cut)
-    assert cut.upto == kept_from
-
-
-@pytest.mark.recordings
-@needs_recordings()
-def test_a_reused_id_ties_each_result_to_the_call_before_it() -> None:
-    """The second call of that id stays with the second result, wherever the first exchange goes."""
-    (case,) = cases("pair-06")
-    messages = case.load()["input"]
-    assert safe_cuts(C, entries_of(messages)) == (0, 1, 3, 4, 5, 7, 8, 9)
