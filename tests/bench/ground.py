@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,19 +26,19 @@ APPEND_AT_ONCE = 400
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """CPU seconds used so far by the API process and by Redis."""
+    """CPU seconds used so far by a process (the API, unless said otherwise) and by Redis."""
 
-    api_s: float
+    app_s: float
     redis_s: float
 
     @property
     def total_s(self) -> float:
         """Both together."""
-        return self.api_s + self.redis_s
+        return self.app_s + self.redis_s
 
     def since(self, before: Cpu) -> Cpu:
         """What was used between two readings."""
-        return Cpu(self.api_s - before.api_s, self.redis_s - before.redis_s)
+        return Cpu(self.app_s - before.app_s, self.redis_s - before.redis_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class Ground:
         """A new tenant, and where its calls go."""
         tenant, key = self.stack.new_tenant(policy)
         return tenant, Place.of(self.stack.api_urls[0], key)
+
+    def scheduler_cpu(self) -> Cpu:
+        """What the scheduler and Redis have used so far."""
+        return Cpu(_cpu_s(self.stack.child("scheduler").pid), self.cpu().redis_s)
+
+    def own_cpu(self) -> Cpu:
+        """What this process and Redis have used so far."""
+        return Cpu(time.process_time(), self.cpu().redis_s)
 
     def cpu(self) -> Cpu:
         """What the API and Redis have used so far."""

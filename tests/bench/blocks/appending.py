@@ -44,7 +44,7 @@ class _Side:
 
     def cpu_ms(self) -> dict[str, float]:
         """Median CPU time of a call, in the process that answers and in Redis."""
-        app, store = ([cost.api_s for cost in self.costs], [cost.redis_s for cost in self.costs])
+        app, store = ([cost.app_s for cost in self.costs], [cost.redis_s for cost in self.costs])
         return {name: rounded(1000 * median(each) / CALLS) for name, each in (("app", app), ("redis", store))}
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from precompact_shared.processes import signal_group
 from precompact_shared.store import Create, sync_client
 from precompact_shared.store.types import NewEntry, Seen
 from tests.bench.figures import Figure, at_least, median, rounded
-from tests.bench.ground import Ground
+from tests.bench.ground import Cpu, Ground
 
 SESSIONS = 4_000
 """Many, so that a batch hardly ever holds two events of one session: of those only the newest would count."""
@@ -29,11 +30,40 @@ CROSSING = 50
 """One session in so many crosses its start point in a round, so that a job is claimed and sent."""
 
 
+@dataclass(slots=True)
+class _Reader:
+    """Who reads events: its rates, and the CPU time of an event in its process and in Redis."""
+
+    cpu: Callable[[], Cpu]
+    rates: list[float] = field(default_factory=list)
+    costs_us: list[tuple[float, float]] = field(default_factory=list)
+
+    def measure(self, read: Callable[[], int]) -> None:
+        """One round."""
+        before, begun = self.cpu(), time.perf_counter()
+        events = read()
+        self.note(events, time.perf_counter() - begun, self.cpu().since(before))
+
+    def note(self, events: int, took_s: float, spent: Cpu) -> None:
+        """What a round brought."""
+        self.rates.append(events / took_s)
+        self.costs_us.append((1e6 * spent.app_s / events, 1e6 * spent.redis_s / events))
+
+    def told(self) -> dict[str, float]:
+        """Medians without the first round."""
+        own, redis = zip(*self.costs_us[1:], strict=True)
+        return {
+            "per_s": rounded(median(self.rates[1:])),
+            "cpu_us_per_event": rounded(median(own)),
+            "redis_cpu_us_per_event": rounded(median(redis)),
+        }
+
+
 def events_per_second(ground: Ground) -> Figure:
     """A round: the scheduler stands still, events pile up, it goes on; then the bare group reads the same events."""
     tenant, _ = ground.tenant()
     streams = [shard.events for shard in ground.stack.layout.all_shards()]
-    scheduler, bare = list[float](), list[float]()
+    scheduler, bare = _Reader(ground.scheduler_cpu), _Reader(ground.own_cpu)
     for stream in streams:
         ground.stack.client.xgroup_create(stream, BARE_GROUP, id="$", mkstream=True)
     _drained(ground, streams)
@@ -42,20 +72,21 @@ def events_per_second(ground: Ground) -> Figure:
             written = _write_events(ground, tenant, turn)
             waiting = _lag(ground, streams)
             if turn % 2:
-                bare.append(_read_bare(ground, streams))
+                bare.measure(lambda: _read_bare(ground, streams))
+            before = ground.scheduler_cpu()
             begun = time.perf_counter()
         _drained(ground, streams)
-        scheduler.append(waiting / (time.perf_counter() - begun))
+        scheduler.note(waiting, time.perf_counter() - begun, ground.scheduler_cpu().since(before))
         if not turn % 2:
-            bare.append(_read_bare(ground, streams))
-    ratios = [ours / raw for ours, raw in zip(scheduler[1:], bare[1:], strict=True)]
+            bare.measure(lambda: _read_bare(ground, streams))
+    ratios = [ours / raw for ours, raw in zip(scheduler.rates[1:], bare.rates[1:], strict=True)]
     return at_least(
         "scheduler_events_against_a_bare_group",
         median(ratios),
         0.25,
         written * (ROUNDS - 1),
-        scheduler_per_s=rounded(median(scheduler[1:])),
-        bare_group_per_s=rounded(median(bare[1:])),
+        scheduler=scheduler.told(),
+        bare_group=bare.told(),
         ratios=[rounded(ratio) for ratio in ratios],
         events_a_round=written,
         share_that_claims_a_job=rounded(1 / (CROSSING * EVENTS_EACH)),
@@ -107,14 +138,13 @@ def _drained(ground: Ground, streams: list[str]) -> None:
         time.sleep(POLL_S)
 
 
-def _read_bare(ground: Ground, streams: list[str]) -> float:
-    """Reads and acknowledges whatever there is, `READ` at a time; events a second."""
+def _read_bare(ground: Ground, streams: list[str]) -> int:
+    """Reads and acknowledges whatever there is, `READ` at a time; how many events that were."""
     places: Any = dict.fromkeys(streams, ">")
     read = 0
     with sync_client(ground.stack.state.url) as client:
-        begun = time.perf_counter()
         while batches := client.xreadgroup(BARE_GROUP, "one", places, count=READ):
             for stream, events in batches:
                 client.xack(stream, BARE_GROUP, *[place for place, _ in events])
                 read += len(events)
-        return read / (time.perf_counter() - begun)
+        return read

@@ -66,7 +66,7 @@ def _work(
     }
     cpu_ms = {
         which: {
-            "api": rounded(1000 * median([each.api_s for each in blocks]) / CALLS),
+            "api": rounded(1000 * median([each.app_s for each in blocks]) / CALLS),
             "redis": rounded(1000 * median([each.redis_s for each in blocks]) / CALLS),
         }
         for which, blocks in cpu.items()
