@@ -14,7 +14,8 @@ from precompact_shared.logging import get_logger
 from precompact_shared.store.types import JobTag
 from precompact_worker.drafting import Material
 from precompact_worker.planning import Wishes
-from precompact_worker.providers.base import Provider, ProviderTimeout, Reply, Request, Stop
+from precompact_worker.providers.base import Provider, Reply, Request, Stop
+from precompact_worker.providers.verdicts import ProviderTimeout
 
 log = get_logger()
 
@@ -115,6 +116,7 @@ def request_of(material: Material, wishes: Wishes, job: JobTag) -> Request:
         format=material.snapshot.format,
         preset=material.preset,
         carried=material.told,
+        head=material.head,
         covered=material.covered,
         covered_tokens=sum(entry.tokens for entry in material.covered),
         max_tokens=material.max_tokens,

@@ -10,7 +10,7 @@ from precompact_shared.errors import Overflow, Permanent, Unavailable
 from precompact_worker.asking import SummaryRejected
 from precompact_worker.outcomes import DELAY_MOST_MS, Ending, outcome_of
 from precompact_worker.planning import Nothing, Unsupported
-from precompact_worker.providers.base import ProviderFailed, ProviderRefused, ProviderTimeout
+from precompact_worker.providers.verdicts import ProviderFailed, ProviderRefused, ProviderTimeout
 from precompact_worker.snapshot import SnapshotGone
 
 

@@ -9,25 +9,6 @@ from typing import Protocol
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.summary import Carried
 from precompact_shared.engine.types import Entry, Format
-from precompact_shared.errors import Permanent, Retryable
-
-
-class ProviderFailed(Retryable):
-    """The provider failed for a reason that passes; the next in the chain is asked, or the job is tried later."""
-
-    code = "provider_failed"
-
-
-class ProviderTimeout(Retryable):
-    """The provider did not answer within the job's time; the next in the chain is asked."""
-
-    code = "provider_timeout"
-
-
-class ProviderRefused(Permanent):
-    """The provider refuses this request for good; the next in the chain is asked."""
-
-    code = "provider_refused"
 
 
 class Stop(StrEnum):
@@ -47,7 +28,9 @@ class Request:
     format: Format
     preset: Preset
     carried: Carried
-    """Facts of everything covered, previous generations included."""
+    """Facts of everything covered, previous generations included; without those in `head`."""
+    head: Carried | None = None
+    """Facts of the head of a turn that the cut divides, to be told apart from the rest; None for none."""
     covered: tuple[Entry, ...]
     """Entries that no summary has covered yet."""
     covered_tokens: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from precompact_shared.engine.summary import render
+from precompact_shared.engine.summary import render, render_split
 from precompact_worker.providers.base import Reply, Request
 
 
@@ -20,7 +20,11 @@ class Extractive:
 
 def render_facts(request: Request) -> Reply:
     """The reply, made on the spot."""
-    summary = render(request.carried, request.preset, request.max_tokens, request.focus)
+    preset, most, focus = request.preset, request.max_tokens, request.focus
+    if request.head is None:
+        summary = render(request.carried, preset, most, focus)
+    else:
+        summary = render_split(request.carried, request.head, preset, most, focus)
     return Reply(
         text=summary.text,
         tokens=summary.tokens,

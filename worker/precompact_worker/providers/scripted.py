@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from precompact_shared.policy import Fault, ProviderSpec
-from precompact_worker.providers.base import ProviderFailed, ProviderRefused, Reply, Request, Stop
+from precompact_worker.providers.base import Reply, Request, Stop
 from precompact_worker.providers.extractive import render_facts
+from precompact_worker.providers.verdicts import ProviderFailed, ProviderRefused
 
 
 class Scripted:

@@ -1,0 +1,106 @@
+"""From whatever an SDK raises to facts: the only place that looks into their exceptions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import anthropic
+import httpx
+import httpx2
+import openai
+
+from precompact_worker.providers.verdicts import Failure
+
+_TIMEOUTS = (
+    TimeoutError,
+    anthropic.APITimeoutError,
+    openai.APITimeoutError,
+    httpx.TimeoutException,
+    httpx2.TimeoutException,
+)
+_UNREACHABLE = (
+    anthropic.APIConnectionError,
+    openai.APIConnectionError,
+    httpx.TransportError,
+    httpx2.TransportError,
+    OSError,
+)
+_GARBLED = (
+    json.JSONDecodeError,
+    UnicodeDecodeError,
+    anthropic.APIResponseValidationError,
+    openai.APIResponseValidationError,
+    httpx.DecodingError,
+    httpx2.DecodingError,
+    httpx.StreamError,
+    httpx2.StreamError,
+)
+
+
+class IdleTimeout(TimeoutError):
+    """A stream said nothing for too long."""
+
+
+def facts_of(error: BaseException, now_s: float) -> Failure | None:
+    """What is known of a failed call; None for an error that is no provider's doing. `now_s` is the wall clock.
+
+    Raises nothing, whatever a server sent.
+    """
+    if isinstance(error, _TIMEOUTS):
+        return Failure(None, timed_out=True)
+    if isinstance(error, _GARBLED):
+        return Failure(200, garbled=True)
+    if isinstance(error, anthropic.APIStatusError | openai.APIStatusError):
+        return _status_facts(error, now_s)
+    if isinstance(error, _UNREACHABLE):
+        return Failure(None)
+    if isinstance(error, openai.APIError | anthropic.APIError):
+        # OpenAI: an error event that nests an `error` object, after a 200.
+        return _told(200, error.body, str(error))
+    if isinstance(error, openai.OpenAIError | anthropic.AnthropicError):
+        return Failure(401, type="authentication_error", code="client_configuration")
+    return None
+
+
+def _status_facts(error: anthropic.APIStatusError | openai.APIStatusError, now_s: float) -> Failure:
+    facts = _told(error.status_code, error.body, str(error))
+    after_s = retry_after_s(error.response.headers, now_s)
+    return Failure(facts.status, facts.type, facts.code, facts.text, after_s)
+
+
+def _told(status: int, body: object, text: str) -> Failure:
+    outer = body if isinstance(body, Mapping) else {}
+    nested = outer.get("error")
+    inner: Mapping[str, Any] = nested if isinstance(nested, Mapping) else outer
+    details = inner.get("details")
+    code = inner.get("code") or (details.get("error_code") if isinstance(details, Mapping) else None)
+    message = inner.get("message")
+    return Failure(status, _word(inner.get("type")), _word(code), f"{message}\n{text}" if message else text)
+
+
+def _word(value: object) -> str:
+    """A code as far as it is one: what a server sends goes into logs and the ledger."""
+    if not isinstance(value, str) or len(value) > 64 or not value.isascii():
+        return ""
+    return value if value.replace("_", "").replace("-", "").replace(".", "").isalnum() else ""
+
+
+def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    """Seconds that `retry-after-ms` or `retry-after` (seconds or a date) asks for; None where neither is sensible."""
+    try:
+        if (ms := headers.get("retry-after-ms")) is not None:
+            return float(ms) / 1000
+        told = headers.get("retry-after")
+        return None if told is None else _seconds(told, now_s)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _seconds(told: str, now_s: float) -> float:
+    try:
+        return float(told)
+    except ValueError:
+        return parsedate_to_datetime(told).timestamp() - now_s
