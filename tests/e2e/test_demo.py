@@ -65,10 +65,10 @@ def test_a_file_that_is_no_recording_starts_nothing(tmp_path: Path) -> None:
 )
 def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, after: str, group: bool) -> None:
     """Whenever it comes, by Ctrl-C (to the whole group) or to the command alone."""
-    with started("demo", "--file", session_file(tmp_path), "--speed", "5", folder=tmp_path) as process:
+    with started("demo", "--file", session_file(tmp_path), "--speed", "50", folder=tmp_path) as process:
         assert process.stderr is not None
         if after == "playing":
-            while "job" not in (line := process.stderr.readline()):
+            while not (line := process.stderr.readline()).startswith(("0:", "call")):
                 assert line, "the demo ended by itself"
         else:
             least = {"at once": 0, "redis": 1, "everything": 4}[after]
