@@ -13,7 +13,7 @@ from precompact_api.problems import refusal
 from precompact_api.service import Service
 from precompact_shared.engine.gates import Action, Circumstances, Mode, judge, mode_of
 from precompact_shared.engine.identity import canonical, digest
-from precompact_shared.engine.preset import Limits
+from precompact_shared.engine.preset import Limits, load_preset
 from precompact_shared.engine.projection import has_open_thinking_loop, tail_edits
 from precompact_shared.engine.types import Edit, Entry, Format
 from precompact_shared.store import codec, reading
@@ -133,7 +133,9 @@ async def _read_tail(service: Service, view: SessionView, tag: CandidateTag) -> 
             for seq, body in zip(seqs, bodies, strict=True)
             if body is not None
         ]
-    return _Tail(entries, tail_edits(wire, entries), has_open_thinking_loop(wire, entries))
+    return _Tail(
+        entries, tail_edits(wire, entries, load_preset(tag.preset)), has_open_thinking_loop(wire, entries)
+    )
 
 
 async def _compare_and_set(

@@ -32,7 +32,7 @@ async def preview(service: Service, caller: Caller, view: SessionView, upto: int
         entries,
         keep_tokens=limits.keep_tokens,
         at_least=view.upto,
-        boundary=caller.tenant.policy.rules.cut.boundary,
+        rule=caller.tenant.policy.rules.cut,
     )
     if not isinstance(plan, Cut):
         return {"skipped": plan.reason.value, "tokens_covered": 0, "tokens_kept": total}

@@ -73,7 +73,7 @@ def limits_of(recording: Recording, preset: Preset, window: int | None) -> Limit
 def compact_offline(recording: Recording, preset: Preset, found: Limits) -> Compacted | Skipped:
     """One compaction of the whole conversation with the summary made by code."""
     wire, entries = recording.format, entries_of(recording)
-    cut = plan_cut(wire, entries, keep_tokens=found.keep_tokens, at_least=0, boundary=preset.cut.boundary)
+    cut = plan_cut(wire, entries, keep_tokens=found.keep_tokens, at_least=0, rule=preset.cut)
     if isinstance(cut, Skip):
         return Skipped(cut.reason.value)
     covered, kept = entries[: cut.upto], entries[cut.upto :]
@@ -88,8 +88,8 @@ def compact_offline(recording: Recording, preset: Preset, found: Limits) -> Comp
     )
     if isinstance(verdict, Rejected):
         return Skipped(verdict.reason.value)
-    insert = render_insert(wire, preset, summary.text, pinned_entries(wire, covered))
-    edits = merge_edits(kept, context_edits(wire, kept), answer_open_calls(wire, kept))
+    insert = render_insert(wire, preset, summary.text, pinned_entries(wire, covered), covered=covered)
+    edits = merge_edits(kept, context_edits(wire, kept, preset), answer_open_calls(wire, kept))
     messages = apply_context(recording.messages, insert, cut.upto, edits)
     before, after = _size(recording, recording.messages), _size(recording, messages)
     if after >= before:

@@ -102,9 +102,7 @@ def foresee(
         for name, mark in marks.items():
             if met[name] is None and size >= mark:
                 met[name] = entry.seq
-    cut = plan_cut(
-        recording.format, entries, keep_tokens=found.keep_tokens, at_least=0, boundary=preset.cut.boundary
-    )
+    cut = plan_cut(recording.format, entries, keep_tokens=found.keep_tokens, at_least=0, rule=preset.cut)
     if isinstance(cut, Skip):
         return Plan(preset.name, marks, met, None, 0, size - system, cut.reason.value)
     return Plan(preset.name, marks, met, cut.upto, cut.covered_tokens, cut.kept_tokens, cut.reason)

@@ -124,7 +124,7 @@ class Attempt:
         keep_tokens = limits.keep_tokens if limits else policy.keep_tokens or preset.cut.keep_tokens
         factor = token_factor(snapshot)
         most = int(limits.limit * SUMMARY_SHARE_OF_LIMIT / factor) if limits else policy.summary_budget
-        plan = make_plan(snapshot, wishes, keep_tokens=keep_tokens, boundary=preset.cut.boundary)
+        plan = make_plan(snapshot, wishes, keep_tokens=keep_tokens, rule=preset.cut)
         return gather(snapshot, plan, preset, max_tokens=min(policy.summary_budget, most))
 
     async def _ask(self, material: Material, wishes: Wishes, deadline_s: float) -> Candidate:

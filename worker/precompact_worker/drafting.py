@@ -35,6 +35,8 @@ class Material:
     """Facts of all that is covered: kept with the candidate for the next generation."""
     told: Carried
     """Facts the summary itself tells; fewer where a manual run keeps entries in front of it."""
+    head: Carried | None
+    """Facts of the head of a turn that the cut divides; `told` ends in front of it. None for none."""
     tokens_before: int
     max_tokens: int
 
@@ -57,7 +59,11 @@ def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -
     base = snapshot.base
     new = snapshot.between(base.read_from, plan.upto)
     carried = extract(snapshot.format, new, base.carried)
-    told = carried
+    told, head = carried, None
+    if plan.turn_start is not None and preset.summary.split_sections:
+        begins = max(plan.turn_start, base.read_from)
+        head = extract(snapshot.format, snapshot.between(begins, plan.upto), None)
+        told = extract(snapshot.format, snapshot.between(base.read_from, begins), base.carried)
     if plan.keeps_base:
         told = extract(snapshot.format, snapshot.between(plan.summary_from, plan.upto), None)
     tokens_before = snapshot.tokens_before(plan.upto)
@@ -68,6 +74,7 @@ def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -
         preset=preset,
         carried=carried,
         told=told,
+        head=None if plan.keeps_base else head,
         tokens_before=tokens_before,
         max_tokens=min(max_tokens, half),
     )
@@ -92,7 +99,8 @@ def draft(
     """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself."""
     snapshot, plan = material.snapshot, material.plan
     pinned = _pinned(snapshot, plan)
-    insert = _insert(material, text, pinned)
+    refused = job.kind is JobKind.OVERFLOW
+    insert = _insert(material, text, pinned, refused=refused)
     entries = snapshot.between(snapshot.base.upto, plan.upto)
     seen = coverage(entries, entries)
     body = {
@@ -149,15 +157,26 @@ def _pinned(snapshot: Snapshot, plan: Plan) -> tuple[Entry, ...]:
     return (*snapshot.pinned, *new)
 
 
-def _insert(material: Material, text: str, pinned: Sequence[Entry]) -> list[Message]:
+def _insert(material: Material, text: str, pinned: Sequence[Entry], *, refused: bool) -> list[Message]:
+    """`refused`: the provider refused the size, so a covered request may have to be sent again."""
     snapshot, plan, preset = material.snapshot, material.plan, material.preset
     if not plan.keeps_base:
-        return list(render_insert(snapshot.format, preset, text, pinned))
+        tail = snapshot.between(plan.upto, snapshot.view.length) if refused else None
+        rendered = render_insert(
+            snapshot.format,
+            preset,
+            text,
+            pinned,
+            covered=material.covered,
+            earlier=snapshot.base.insert,
+            overflow_tail=tail,
+        )
+        return list(rendered)
     behind = [entry for entry in pinned if entry.seq >= plan.summary_from]
     return [
         *snapshot.base.insert,
         *_word_for_word(snapshot, plan),
-        *render_insert(snapshot.format, preset, text, behind),
+        *render_insert(snapshot.format, preset, text, behind, covered=material.covered),
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from precompact_shared.engine.cut import Skip, plan_cut, safe_cuts
-from precompact_shared.engine.preset import Boundary
+from precompact_shared.engine.preset import CutRule
 from precompact_shared.store.types import JobKind, JobTag
 from precompact_worker.snapshot import Snapshot
 
@@ -47,6 +47,8 @@ class Plan:
     summary_from: int
     keeps_base: bool
     """The base's insert stays in front as it is (a manual run with `from`)."""
+    turn_start: int | None = None
+    """Where the turn begins that the cut divides; its head gets a summary of its own."""
 
 
 def wishes_of(job: JobTag) -> Wishes:
@@ -61,7 +63,7 @@ def wishes_of(job: JobTag) -> Wishes:
     )
 
 
-def make_plan(snapshot: Snapshot, wishes: Wishes, *, keep_tokens: int, boundary: Boundary) -> Plan:
+def make_plan(snapshot: Snapshot, wishes: Wishes, *, keep_tokens: int, rule: CutRule) -> Plan:
     """Where to cut. Raises `Nothing` with the reason when there is nothing to do."""
     current = snapshot.base.upto
     if wishes.start is not None and wishes.start < current:
@@ -71,21 +73,25 @@ def make_plan(snapshot: Snapshot, wishes: Wishes, *, keep_tokens: int, boundary:
     if wishes.start is not None and wishes.start >= snapshot.view.length:
         raise Nothing("from_beyond_the_end")
     start = current if wishes.start is None else _nearest_safe(snapshot, wishes.start)
-    upto = _upto(snapshot, wishes, max(start, current), keep_tokens, boundary)
-    return Plan(upto=upto, summary_from=start, keeps_base=wishes.start is not None)
+    upto, turn_start = _upto(snapshot, wishes, max(start, current), keep_tokens, rule)
+    if turn_start is not None and turn_start < start:
+        turn_start = None
+    return Plan(upto=upto, summary_from=start, keeps_base=wishes.start is not None, turn_start=turn_start)
 
 
-def _upto(snapshot: Snapshot, wishes: Wishes, at_least: int, keep_tokens: int, boundary: Boundary) -> int:
+def _upto(
+    snapshot: Snapshot, wishes: Wishes, at_least: int, keep_tokens: int, rule: CutRule
+) -> tuple[int, int | None]:
     if wishes.upto is not None:
         upto = _nearest_safe(snapshot, min(wishes.upto, snapshot.view.length))
         if upto <= at_least:
             raise Nothing("no_safe_cut")
-        return upto
+        return upto, None
     tail = snapshot.between(snapshot.base.upto, snapshot.view.length)
-    cut = plan_cut(snapshot.format, tail, keep_tokens=keep_tokens, at_least=at_least, boundary=boundary)
+    cut = plan_cut(snapshot.format, tail, keep_tokens=keep_tokens, at_least=at_least, rule=rule)
     if isinstance(cut, Skip):
         raise Nothing(str(cut.reason))
-    return cut.upto
+    return cut.upto, cut.turn_start
 
 
 def _nearest_safe(snapshot: Snapshot, wanted: int) -> int:

@@ -50,6 +50,9 @@ def render_insert(
     if not summary_text.strip():
         return (*kept, *state)
     rule = preset.injection
+    by_itself = {entry.seq for entry in pinned}
+    covered = [entry for entry in covered if entry.seq not in by_itself]
+    earlier = [message for message in earlier if message not in kept]
     summary = (user_message(format, wrap(rule, summary_text)), *_acknowledged(format, preset))
     texts = retained_texts(format, covered, earlier, rule)
     placed = _placed(rule, summary, texts, tuple(state))
@@ -119,15 +122,21 @@ def pinned_entries(format: Format, entries: Sequence[Entry]) -> tuple[Entry, ...
     return tuple(chosen)
 
 
-def tail_edits(format: Format, entries: Sequence[Entry]) -> tuple[Edit, ...]:  # noqa: A002
+def tail_edits(
+    format: Format,  # noqa: A002
+    entries: Sequence[Entry],
+    preset: Preset | None = None,
+) -> tuple[Edit, ...]:
     """What the kept tail needs behind a summary a client made: Anthropic's thinking goes (A11), nothing else.
 
-    A message of thinking alone is left out as a whole.
+    A message of thinking alone is left out as a whole. With a preset, texts that it finds too long to show are
+    shortened, too.
     """
+    shortened = oversized_edits(format, entries, preset.cut) if preset else ()
     if format is not Format.ANTHROPIC:
-        return ()
-    edits = (_without_parts(entry, facts(format, entry.message).thinking) for entry in entries)
-    return tuple(edit for group in edits for edit in group)
+        return shortened
+    thinking = (_without_parts(entry, facts(format, entry.message).thinking) for entry in entries)
+    return merge_edits(entries, shortened, (edit for group in thinking for edit in group))
 
 
 def repair_edits(
@@ -157,9 +166,8 @@ def context_edits(
     With a preset also those that shorten texts it finds too long to show. `native`: the tail follows a provider's
     block directly and unchanged, so thinking stays.
     """
-    shortened = oversized_edits(format, entries, preset.cut) if preset and not native else ()
-    thinking = () if native else tail_edits(format, entries)
-    return merge_edits(entries, shortened, thinking, repair_edits(format, entries))
+    behind_summary = () if native else tail_edits(format, entries, preset)
+    return merge_edits(entries, behind_summary, repair_edits(format, entries))
 
 
 def has_open_thinking_loop(format: Format, entries: Sequence[Entry]) -> bool:  # noqa: A002

@@ -6,7 +6,7 @@ nothing is ordered: every line is a quotation or a list of what was done, with t
 
 from __future__ import annotations
 
-from precompact_shared.engine.summary.by_code import summarise_by_code
+from precompact_shared.engine.summary.by_code import render_split, summarise_by_code
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.check import Accepted, Rejected, RejectReason, check_summary
 from precompact_shared.engine.summary.coverage import Coverage, coverage
@@ -25,6 +25,7 @@ __all__ = [
     "coverage",
     "extract",
     "render",
+    "render_split",
     "split_template",
     "summarise_by_code",
     "template",

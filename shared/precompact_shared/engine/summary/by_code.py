@@ -38,8 +38,15 @@ def summarise_by_code(
     if not head or not preset.summary.split_sections:
         return render(carried, preset, room, focus), carried
     history = extract(format, covered[: len(covered) - len(head)], previous)
-    half = min(preset.summary.split_max_tokens, room // 2)
-    tail = render_sections(extract(format, head, None), preset.summary.split_sections, half, focus)
-    first = render(history, preset, room - half - _LEAST_TOKENS, focus)
-    text = f"{first.text}\n\n{preset.summary.split_heading}\n\n{tail.text}"
-    return Summary(text, count_text(text), (*first.sections, *tail.sections)), carried
+    return render_split(history, extract(format, head, None), preset, room, focus), carried
+
+
+def render_split(
+    history: Carried, head: Carried, preset: Preset, max_tokens: int, focus: str | None = None
+) -> Summary:
+    """The summary of the history, then that of the head of the turn under its own heading; together within the bound."""
+    half = min(preset.summary.split_max_tokens, max_tokens // 2)
+    second = render_sections(head, preset.summary.split_sections, half, focus)
+    first = render(history, preset, max_tokens - half - _LEAST_TOKENS, focus)
+    text = f"{first.text}\n\n{preset.summary.split_heading}\n\n{second.text}"
+    return Summary(text, count_text(text), (*first.sections, *second.sections))
