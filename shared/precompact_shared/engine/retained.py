@@ -52,9 +52,10 @@ def _newest_first(
     ]
     for message, address in reversed(list(listed)):
         if facts(wire, message).user_turn and summary_preset(wire, message) is None:
-            words = tell_apart(text_of_user(wire, message)).words
+            text = text_of_user(wire, message)
+            words = tell_apart(text).words
             if words:
-                yield words, address
+                yield (text if words == text.strip() else words), address
 
 
 def _without_middle(text: str, size: int, address: str | None) -> str:
