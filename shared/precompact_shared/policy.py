@@ -4,60 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
 from precompact_shared.errors import Configuration, PrecompactError
 from precompact_shared.logging import get_logger
 from precompact_shared.models import ModelWindow, resolve_window
+from precompact_shared.prices import Price, known_price
+from precompact_shared.provider_spec import Api, Fault, Frozen, ProviderName, ProviderSpec, Redaction
 from precompact_shared.settings import Settings
 
+__all__ = [
+    "Fault",
+    "Policy",
+    "PolicyCache",
+    "ProviderName",
+    "ProviderSpec",
+    "WindowSpec",
+    "chain_of",
+    "parse_policy",
+]
+
 MAX_PROVIDERS = 8
-
-
-class ProviderName(StrEnum):
-    """Providers there are."""
-
-    EXTRACTIVE = "extractive"
-    """Facts gathered by code; no network."""
-    SCRIPTED = "scripted"
-    """The extractive text after a delay, or a fault; for tests and the demo."""
-
-
-class Fault(StrEnum):
-    """How the scripted provider fails on purpose."""
-
-    ERROR = "error"
-    """Fails for a reason that passes."""
-    REFUSED = "refused"
-    """Fails for good."""
-    EMPTY = "empty"
-    CUT_OFF = "cut_off"
-    TOOL_CALL = "tool_call"
-    HANG = "hang"
-    """Never answers."""
-    NOT_SMALLER = "not_smaller"
-
-
-class Frozen(BaseModel):
-    """Base of the policy's values: immutable, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class ProviderSpec(Frozen):
-    """One provider of a chain."""
-
-    name: ProviderName
-    delay_s: float = Field(0, ge=0, le=3600, description="scripted: seconds until it answers.")
-    fault: Fault | None = Field(None, description="scripted: how it fails.")
-    fault_times: int = Field(
-        0, ge=0, description="scripted: only the first so many attempts fail; 0 = every one."
-    )
 
 
 class WindowSpec(Frozen):
@@ -71,6 +42,21 @@ class WindowSpec(Frozen):
         if self.max_output >= self.window:
             raise ValueError("max_output has to be smaller than window")
         return self
+
+
+class PriceSpec(Frozen):
+    """What a model costs, in US dollars per million tokens. A price that is not given is that of plain input."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(None, ge=0)
+    cache_write: float | None = Field(None, ge=0)
+
+    def price(self) -> Price:
+        """The same as plain numbers."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return Price(self.input, read, write, self.output)
 
 
 class Policy(Frozen):
@@ -90,6 +76,9 @@ class Policy(Frozen):
     background: bool = Field(default=True, description="False: no job before the limit.")
     paused: bool = Field(default=False, description="True: nothing new below `hard`.")
     p95_job_s: float = Field(30, gt=0, le=3600, description="Seconds 95 of 100 jobs need at most.")
+    cache_ttl_s: float = Field(
+        300, gt=0, le=86_400, description="Seconds a prompt cache outlives a pause (5 minutes, or 1 hour if bought)."
+    )
     summary_max_tokens: int | None = Field(None, ge=256, description="None = as the preset says.")
     job_deadline_s: float | None = Field(
         None, gt=0, le=3600, description="Seconds one attempt may take; None = the deployment's."
@@ -99,6 +88,12 @@ class Policy(Frozen):
     )
     windows: dict[str, WindowSpec] = Field(
         default_factory=dict, max_length=200, description="Prefix of a model's name -> its window."
+    )
+    prices: dict[str, PriceSpec] = Field(
+        default_factory=dict, max_length=200, description="Prefix of a model's name -> its prices."
+    )
+    redact: Redaction = Field(
+        Redaction.NEVER, description="When secrets are masked before anything is sent to a provider."
     )
 
     @model_validator(mode="after")
@@ -129,6 +124,11 @@ class Policy(Frozen):
     def summary_budget(self) -> int:
         """Most tokens a summary may have."""
         return self.summary_max_tokens or self.rules.summary.max_tokens
+
+    def price_of(self, model: str) -> Price | None:
+        """What a model costs: this policy's table, else the maintained one; None = unknown."""
+        fitting = [prefix for prefix in self.prices if model.startswith(prefix)]
+        return self.prices[max(fitting, key=len)].price() if fitting else known_price(model)
 
     def window_of(self, model: str | None, window: int | None, max_output: int | None) -> ModelWindow | None:
         """The window to reckon with; None = unknown, to be refused as `window_unknown`."""
@@ -182,8 +182,22 @@ def _deployed(name: str, settings: Settings) -> ProviderSpec:
         raise Configuration(
             f"PRECOMPACT_PROVIDER_CHAIN names an unknown provider; use: {', '.join(ProviderName)}."
         ) from None
-    delay_s = settings.scripted_delay_s if known is ProviderName.SCRIPTED else 0
-    return ProviderSpec(name=known, delay_s=delay_s)
+    match known:
+        case ProviderName.SCRIPTED:
+            return ProviderSpec(name=known, delay_s=settings.scripted_delay_s)
+        case ProviderName.ANTHROPIC:
+            return ProviderSpec(
+                name=known, model=settings.anthropic_model, base_url=settings.anthropic_base_url
+            )
+        case ProviderName.OPENAI:
+            return ProviderSpec(
+                name=known,
+                model=settings.openai_model,
+                base_url=settings.openai_base_url,
+                api=Api(settings.openai_api),
+            )
+        case _:
+            return ProviderSpec(name=known)
 
 
 UNREADABLE = (ValidationError, PrecompactError)

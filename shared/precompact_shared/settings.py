@@ -107,6 +107,31 @@ class Settings(BaseSettings):
         0, ge=0, description="Seconds the scripted provider takes; for demo and tests."
     )
 
+    # Providers
+    anthropic_model: str = Field(
+        "claude-haiku-4-5", min_length=1, description="Model of `anthropic` in the deployment's chain."
+    )
+    anthropic_base_url: str | None = Field(
+        None, description="Another server for `anthropic`; without `/v1`. Its host needs no allowing."
+    )
+    openai_model: str = Field(
+        "gpt-5.4-mini", min_length=1, description="Model of `openai` in the deployment's chain."
+    )
+    openai_base_url: str | None = Field(
+        None, description="Another server for `openai`; with `/v1`. Its host needs no allowing."
+    )
+    openai_api: Literal["responses", "chat"] = Field(
+        "responses", description="Protocol of `openai` in the deployment's chain."
+    )
+    provider_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Hosts (`name` or `name:port`) that a tenant's policy may name in `base_url`, separated by commas.",
+    )
+    provider_key_refs: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("env:ANTHROPIC_API_KEY", "env:OPENAI_API_KEY"),
+        description="Key references that a tenant's policy may use, separated by commas; `file:/folder/*` for a folder.",
+    )
+
     # Seen from outside
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least level that is logged."
@@ -124,7 +149,7 @@ class Settings(BaseSettings):
         """The broker's URL, for a process that cannot embed one. Raises `Configuration` when it is unset."""
         return _require(self.broker_url, "broker_url")
 
-    @field_validator("provider_chain", mode="before")
+    @field_validator("provider_chain", "provider_hosts", "provider_key_refs", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         if isinstance(value, str):

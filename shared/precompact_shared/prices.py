@@ -1,0 +1,80 @@
+"""What models cost and how large their windows are, from the maintained tables of `genai-prices`; no network.
+
+The package ships its data; prices and windows change with its releases (docs/decisions/0009-windows-and-prices.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+
+import genai_prices
+from genai_prices import types
+
+from precompact_shared.engine.usage import Usage
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens, by price class."""
+
+    input: float
+    cache_read: float
+    cache_write: float
+    output: float
+
+    def cost_usd(self, usage: Usage) -> float:
+        """What this usage costs."""
+        return (
+            usage.input_tokens * self.input
+            + usage.cache_read_tokens * self.cache_read
+            + usage.cache_write_tokens * self.cache_write
+            + usage.output_tokens * self.output
+        ) / MILLION
+
+
+@lru_cache(maxsize=512)
+def known_price(model: str) -> Price | None:
+    """The list price of a model for a short prompt; None for one that the tables do not know."""
+    found = _find(model)
+    if found is None:
+        return None
+    plain = _dollars(model, genai_prices.Usage(input_tokens=1000))
+    read = _dollars(model, genai_prices.Usage(input_tokens=1000, cache_read_tokens=1000))
+    write = _dollars(model, genai_prices.Usage(input_tokens=1000, cache_write_tokens=1000))
+    output = _dollars(model, genai_prices.Usage(output_tokens=1000))
+    if plain is None or output is None:
+        return None
+    return Price(plain, plain if read is None else read, plain if write is None else write, output)
+
+
+@lru_cache(maxsize=512)
+def known_window(model: str) -> int | None:
+    """The window of a model in tokens; None for one that the tables do not know."""
+    found = _find(model)
+    return found.model.context_window if found is not None else None
+
+
+def _dollars(model: str, usage: genai_prices.Usage) -> float | None:
+    found = _calculate(model, usage)
+    return None if found is None else float(Decimal(found.total_price) * 1000)
+
+
+def _find(model: str) -> types.PriceCalculation | None:
+    return _calculate(model, genai_prices.Usage(input_tokens=1))
+
+
+def _calculate(model: str, usage: genai_prices.Usage) -> types.PriceCalculation | None:
+    try:
+        return genai_prices.calc_price(usage, bare_name(model))
+    except (LookupError, ValueError):
+        return None
+
+
+def bare_name(model: str) -> str:
+    """A model's own name, without a vendor, region or path in front: `eu.anthropic.claude-x`, `openai/gpt-x`."""
+    name = model.rsplit("/", 1)[-1]
+    return name.split("anthropic.", 1)[-1] if "anthropic." in name else name
