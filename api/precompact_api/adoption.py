@@ -42,6 +42,10 @@ class Terms:
         """How near the limit the session is."""
         return mode_of(view.tokens, self.limits, requested=self.requested, overflow=self.overflow)
 
+    def cache_cold(self, view: SessionView) -> bool:
+        """Whether the prompt cache must have expired while nothing was appended (design rule 11)."""
+        return view.gap_ms > 1000 * self.caller.tenant.policy.cache_ttl_s
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -114,6 +118,7 @@ def _circumstances(view: SessionView, tag: CandidateTag, tail: _Tail, terms: Ter
     return Circumstances(
         open_call=any(seq < tag.upto for seq in waited_for),
         open_thinking=tail.open_thinking,
+        cache_cold=terms.cache_cold(view),
         wait_spent=terms.wait_spent,
         manual_running=view.job is not None and view.job.is_live and view.job.kind is JobKind.MANUAL,
     )

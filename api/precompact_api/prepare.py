@@ -84,7 +84,7 @@ async def settle(service: Service, recorded: Recorded, terms: Terms, adopt: Adop
     """Adopts what is ready when the limit is reached; at `hard` and on overflow waits, then takes the floor."""
     view = recorded.view
     mode = terms.mode(view)
-    if mode is Mode.BELOW_LIMIT:
+    if mode is Mode.BELOW_LIMIT and not (terms.cache_cold(view) and open_candidates(view, floors=False)):
         return Settled(Status.FITS, view, _why_idle(view, terms))
     pressing = mode in (Mode.HARD, Mode.OVERFLOW)
     if adopt is not Adopt.AUTO or recorded.at is None:

@@ -70,6 +70,7 @@ MUTATIONS = (
     Mutation("beat.lua", "if a.upto > reach(a) or chain_at(reach(a)) ~= a.prefix then", "if false then"),
     Mutation("put.lua", "if elsewhere or chain_at", "if chain_at"),
     Mutation("put.lua", "if not ahead(tag) then return 'not_ahead' end"),
+    Mutation("put.lua", "if not ahead_of_base() then return 'not_ahead' end"),
     Mutation("put.lua", "if tag.tokens_after >= tag.tokens_before then return 'not_smaller' end"),
     Mutation("put.lua", "if old.slot == tag.slot then close_tag(old, 'superseded') end", alone=True),
     Mutation("adopt.lua", "if S.cp == cid then return reply('already', {record=checkpoint(cid)}) end"),

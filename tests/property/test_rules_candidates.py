@@ -308,6 +308,17 @@ def test_rule_09_the_base_stays_until_the_refresh_is_stored(stage: Stage) -> Non
     assert stage.fate(base) == ("closed", "superseded")
 
 
+def test_rule_09_a_refresh_that_covers_no_more_than_its_base_is_refused(stage: Stage) -> None:
+    """It would only cost; the base stays."""
+    stage.has(6)
+    base = stage.make("a", 3)
+    job = stage.begin("b", "refresh", base=base)
+    stage.say(job, 3)
+    answer = stage.store_it(job, 3)
+    assert (answer.o, answer.reason) == ("refused", "not_ahead")
+    assert stage.open_ones() == [base]
+
+
 def test_rule_09_a_failed_refresh_leaves_its_base_ready(stage: Stage) -> None:
     """Nothing was lost by trying."""
     stage.has(6)

@@ -17,6 +17,8 @@ from precompact_shared.engine.preset import Preset
 
 FLOOR_SLOT = "floor"
 MANUAL_SLOT = "manual"
+WORTH_LIMIT_SHARE = 0.05
+"""At the soft limit an adoption saves at least this share of it (or the preset's least), unless it gets below it."""
 
 
 class Candidate(Protocol):
@@ -49,6 +51,12 @@ class Session(Protocol):
     def upto(self) -> int: ...  # noqa: D102
     @property
     def tokens(self) -> int: ...  # noqa: D102
+    @property
+    def anchored(self) -> bool: ...  # noqa: D102
+    @property
+    def overhead(self) -> int: ...  # noqa: D102
+    @property
+    def context_tokens(self) -> int: ...  # noqa: D102
 
 
 class Mode(StrEnum):
@@ -165,7 +173,15 @@ class _Case:
 
     @property
     def projected(self) -> int:
-        return self.session.tokens - self.saving
+        """The size after the adoption. What is saved counts in the provider's tokens where it reported more than we reckon."""
+        return self.session.tokens - round(self.saving * self._counted_by_reckoned)
+
+    @property
+    def _counted_by_reckoned(self) -> float:
+        session = self.session
+        if not session.anchored or session.context_tokens <= 0:
+            return 1.0
+        return max(1.0, (session.tokens - session.overhead) / session.context_tokens)
 
 
 def mode_of(tokens: int, limits: Limits, *, requested: bool = False, overflow: bool = False) -> Mode:
@@ -195,7 +211,7 @@ def judge(
         if (discarded := hard(case)) is not None:
             return _verdict(case, Action.DISCARD, discarded)
     soft = SOFT_GATES if mode is Mode.BELOW_LIMIT else ()
-    for gate in (*BOUNDARY_GATES, *soft, _gate_fits):
+    for gate in (*BOUNDARY_GATES, *soft, _gate_worth, _gate_fits):
         if (deferred := gate(case)) is not None:
             return _verdict(case, Action.DEFER, deferred)
     return _verdict(case, Action.ADOPT, _pays(mode))
@@ -279,6 +295,14 @@ def _gate_growth(case: _Case) -> Defer | None:
 
 def _gate_saving(case: _Case) -> Defer | None:
     return Defer.SAVING if case.saving < case.preset.saving_min(case.session.tokens) else None
+
+
+def _gate_worth(case: _Case) -> Defer | None:
+    """At the limit too: an adoption that saves next to nothing costs the prompt cache and will come again at once."""
+    if case.mode is not Mode.AT_LIMIT or case.projected < case.limits.limit:
+        return None
+    least = min(case.preset.adoption.saving_min_tokens, round(WORTH_LIMIT_SHARE * case.limits.limit))
+    return Defer.SAVING if case.saving < least else None
 
 
 def _gate_projected(case: _Case) -> Defer | None:

@@ -204,6 +204,12 @@ class SessionView(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     job: JobTag | None = None
     observed_limit: int | None = None
     entry_bytes: int = 0
+    gap_ms: int = 0
+    """Time between the newest append and the one before: what a prompt cache had to outlive."""
+    overhead: int = 0
+    """The part of reported sizes that no entry accounts for: system text, tools."""
+    context_tokens: int = 0
+    """Our own estimate of insert and tail, without the overhead."""
     parent: str | None = None
 
 

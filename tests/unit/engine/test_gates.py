@@ -49,6 +49,9 @@ class Session:
     version: int = 3
     upto: int = 10
     tokens: int = 110_000
+    anchored: bool = False
+    overhead: int = 0
+    context_tokens: int = 110_000
 
 
 def judged(
@@ -155,6 +158,30 @@ def test_a_small_saving_is_adopted_only_under_pressure() -> None:
     assert judged(Mode.BELOW_LIMIT, tokens_after=after + 1).reason is Defer.SAVING
     for mode in PRESSING:
         assert judged(mode, tokens_after=after + 1).action is Action.ADOPT
+
+
+def test_at_the_limit_a_saving_of_next_to_nothing_waits_for_hard() -> None:
+    """Forty tokens are not worth a prompt cache; where the request would not fit they are better than nothing."""
+    session = Session(tokens=LIMITS.limit + 100)
+    change = {"tokens_after": 79_960}
+    assert judged(Mode.AT_LIMIT, session=session, **change).reason is Defer.SAVING
+    assert judged(Mode.HARD, session=Session(tokens=LIMITS.hard + 30), **change).action is Action.ADOPT
+    just_enough = {"tokens_after": 80_000 - PRESET.adoption.saving_min_tokens}
+    assert judged(Mode.AT_LIMIT, session=session, **just_enough).action is Action.ADOPT
+    below = {"tokens_after": 80_000 - 101}
+    assert judged(Mode.AT_LIMIT, session=session, **below).action is Action.ADOPT
+
+
+def test_a_saving_counts_in_the_providers_tokens() -> None:
+    """Where the provider reported twice what we reckon, what goes away goes away twice."""
+    counted = Session(
+        tokens=LIMITS.hard + 20_000, anchored=True, overhead=20_000, context_tokens=LIMITS.hard // 2
+    )
+    change = {"tokens_before": 30_000, "tokens_after": 10_000}
+    verdict = judged(Mode.HARD, session=counted, **change)
+    assert (verdict.action, verdict.projected_tokens) == (Action.ADOPT, LIMITS.hard - 20_000)
+    guessed = Session(tokens=LIMITS.hard + 20_000, context_tokens=LIMITS.hard + 20_000)
+    assert judged(Mode.HARD, session=guessed, **change).reason is Defer.DOES_NOT_FIT
 
 
 def test_below_the_limit_the_result_must_leave_a_margin() -> None:

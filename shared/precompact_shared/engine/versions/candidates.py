@@ -43,11 +43,17 @@ def _refusal(session: Session, job: Job, tag: Candidate) -> str | None:
         return "version_changed"
     if not session.holds(tag.reach, tag.prefix):
         return "version_changed"
-    if not is_ahead(session, tag):
+    if not is_ahead(session, tag) or not _ahead_of_base(session, job, tag):
         return "not_ahead"
     if tag.tokens_after >= tag.tokens_before:
         return "not_smaller"
     return None if job.base is None or base_lives(session, job) else "base_gone"
+
+
+def _ahead_of_base(session: Session, job: Job, tag: Candidate) -> bool:
+    """A refresh that covers no more than its base would only cost."""
+    base = next((old for old in session.candidates if old.cid == job.base and old.is_open), None)
+    return base is None or tag.reach > base.reach
 
 
 def is_ahead(session: Session, tag: Candidate) -> bool:

@@ -180,12 +180,16 @@ def headed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 def size(session: Session) -> int:
     """Estimated tokens of the next request."""
-    anchor, top = session.anchor, session.top
+    anchor = session.anchor
     if anchor:
         return anchor.total + session.tokens_of(anchor.length, session.length)
-    overhead = session.overhead or 0
-    insert = top.insert_tokens if top else 0
-    return overhead + insert + session.tokens_of(session.upto, session.length)
+    return (session.overhead or 0) + context_tokens(session)
+
+
+def context_tokens(session: Session) -> int:
+    """Estimated tokens of insert and tail."""
+    insert = session.top.insert_tokens if session.top else 0
+    return insert + session.tokens_of(session.upto, session.length)
 
 
 def view(session: Session) -> View:
@@ -218,6 +222,8 @@ def view(session: Session) -> View:
         job=session.live,
         observed_limit=session.observed_limit,
         entry_bytes=sum(entry.size for entry in session.entries),
+        overhead=session.overhead or 0,
+        context_tokens=context_tokens(session),
     )
 
 

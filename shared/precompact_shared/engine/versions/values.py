@@ -229,6 +229,8 @@ class View:
     job: Job | None
     observed_limit: int | None
     entry_bytes: int
+    overhead: int
+    context_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

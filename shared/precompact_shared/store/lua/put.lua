@@ -29,9 +29,15 @@ local function base_alive()
   local base = load_tag(job.base)
   return base and base.state == 'open' and base.version == num('v') and chain_at(reach(base)) == base.prefix
 end
+-- A refresh that covers no more than its base would only cost.
+local function ahead_of_base()
+  local base = job.base and S.cp ~= job.base and load_tag(job.base)
+  return not base or base.state ~= 'open' or reach(tag) > reach(base)
+end
 local function objection()
   if elsewhere or chain_at(reach(tag)) ~= tag.prefix then return 'version_changed' end
   if not ahead(tag) then return 'not_ahead' end
+  if not ahead_of_base() then return 'not_ahead' end
   if tag.tokens_after >= tag.tokens_before then return 'not_smaller' end
   if not base_alive() then return 'base_gone' end
   return nil

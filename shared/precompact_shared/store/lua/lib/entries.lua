@@ -81,6 +81,7 @@ end
 local function grow(added)
   local last = num('last')
   local dt = NOW - last
+  set('gap', last > 0 and math.max(0, dt) or 0)
   if last > 0 and dt >= 0 and dt < 600000 then
     local ms, tokens = num('act_ms') * 0.8 + dt, num('act_tok') * 0.8 + added
     set('act_ms', string.format('%.3f', ms))

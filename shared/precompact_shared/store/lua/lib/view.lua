@@ -13,7 +13,8 @@ local function view()
     window=tonumber(S.win), max_output=tonumber(S.out), upto=num('upto'), checkpoint=field('cp'),
     checkpoint_n=num('cpn'), insert_tokens=num('instok'), cp_at=num('cpat'), anchored=num('anc_total') > 0,
     growth_tokens_per_s=num('grow'), last_at_ms=num('last'), now_ms=NOW, entry_bytes=num('bytes'),
-    observed_limit=tonumber(S.obs), parent=field('parent'), job=live_job(),
+    observed_limit=tonumber(S.obs), gap_ms=num('gap'), overhead=num('over'),
+    context_tokens=num('instok') + num('cum') - num('cumup'), parent=field('parent'), job=live_job(),
     open=some(list(S.open)), dead=some(pairs_of(list(S.dead))), orphans=some(pairs_of(list(S.orph))),
     candidates=some(cands)}
   return v
