@@ -163,6 +163,10 @@ class CheckpointTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     insert_tokens: int = 0
     edit_limit: int | None = None
     """Edits at this seq and later no longer hold (a rewrite came below them)."""
+    cleared: list[tuple[int, int]] = []
+    """Cleared entries, rising: seq, and the tokens that clearing it saves. They are in `insert_tokens`, below 0 if need be."""
+    sighted: int = 0
+    """Texts of its edits may have seen entries before this one, also of edits that no longer hold."""
     job: str | None = None
     preset: str = ""
     provider: str = ""

@@ -37,7 +37,10 @@ forget_open(cid)
 bump(function(other) return other.base == cid end)
 tag.state = 'adopted'
 save_tag(tag)
-record.cid, record.n, record.upto, record.through, record.kind = cid, num('gen'), tag.upto, tag.through, tag.kind
+record.cid, record.n, record.upto, record.kind = cid, num('gen'), tag.upto, tag.kind
+-- A later checkpoint carries the edits that survive it (rule 7).
+record.through = math.max(tag.through or 0, record.through or 0)
+record.sighted = record.through
 record.adopted_version, record.adopted_ms, record.job = num('v'), NOW, tag.job
 redis.call('RPUSH', K.k, cid)
 redis.call('HSET', K.c, 'cp:' .. cid, cjson.encode(record))

@@ -18,7 +18,7 @@ for n = 0, count - 1 do
   local record, tag = cjson.decode(ARGV[at]), cjson.decode(ARGV[at + 1])
   record.adopted_version = 0
   -- Edits behind the fork's end were of entries that the copy does not have.
-  if record.through and record.through > length then record.edit_limit, record.through = length, length end
+  if record.through and record.through > length then limit_record(record, length) end
   tag.version, tag.state, tag.base = 0, 'adopted', nil
   redis.call('RPUSH', K.k, record.cid)
   redis.call('HSET', K.c, 'cp:' .. record.cid, cjson.encode(record), record.cid, cjson.encode(tag))

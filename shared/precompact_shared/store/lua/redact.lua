@@ -32,7 +32,7 @@ if length ~= num('len') then return refuse('unseen_end') end
 local function drop_sighted(p)
   local cids, dropped = redis.call('LRANGE', K.k, 0, -1), 0
   for n, cid in ipairs(cids) do
-    if reach(load_tag(cid)) > p then dropped = #cids - n + 1; break end
+    if math.max(reach(load_tag(cid)), sight(checkpoint(cid))) > p then dropped = #cids - n + 1; break end
   end
   for _ = 1, dropped do pop_top('version_changed') end
   return dropped
@@ -42,7 +42,7 @@ local function erase_texts(p)
   local tags = redis.call('HGETALL', K.c)
   for n = 1, #tags, 2 do
     local tag = cjson.decode(tags[n + 1])
-    if reach(tag) > p then redis.call('HDEL', K.x, tag.cid, 'cp:' .. tag.cid) end
+    if math.max(reach(tag), sight(tag)) > p then redis.call('HDEL', K.x, tag.cid, 'cp:' .. tag.cid) end
   end
 end
 -- What the archive holds of a redacted entry goes too, wherever it stood when it was removed.

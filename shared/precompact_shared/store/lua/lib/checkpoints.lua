@@ -13,6 +13,17 @@ local function set_current(record)
   set('cpat', num('v'))
   drop_anchor()
 end
+-- Edits at p and later no longer hold: what they saved is there again (rule 7).
+local function limit_record(record, p)
+  record.edit_limit, record.through = math.min(record.edit_limit or p, p), p
+  local left = {}
+  for _, saved in ipairs(record.cleared or {}) do
+    if saved[1] < p then left[#left + 1] = saved else record.insert_tokens = (record.insert_tokens or 0) + saved[2] end
+  end
+  record.cleared = #left > 0 and left or nil
+end
+-- How far the texts of a checkpoint have seen: also edits that were carried on, also those that no longer hold.
+local function sight(record) return math.max(record.sighted or 0, record.through or 0, record.upto) end
 local function top()
   local cid = redis.call('LINDEX', K.k, -1)
   return cid and checkpoint(cid) or nil

@@ -30,7 +30,7 @@ local function limit_edits(p)
   for _, cid in ipairs(redis.call('LRANGE', K.k, 0, -1)) do
     local record = checkpoint(cid)
     if record.through and record.through > p then
-      record.edit_limit, record.through = math.min(record.edit_limit or p, p), p
+      limit_record(record, p)
       redis.call('HSET', K.c, 'cp:' .. cid, cjson.encode(record))
     end
   end
@@ -51,6 +51,8 @@ local function rewrite(p, popped)
     set_current(top())
   else
     set('thr', math.min(num('thr'), p))
+    record = top()
+    set('instok', record and record.insert_tokens or 0)
     if num('anc_len') > p then drop_anchor() end
   end
   return popped
