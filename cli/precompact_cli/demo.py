@@ -18,11 +18,14 @@ from precompact_shared.processes import interruptible
 from precompact_shared.settings import load_settings
 
 TENANT = "demo"
+SAMPLE_WINDOW = 100_000
+"""Tokens. In its model's window the sample would be compacted once; in this one three times or so."""
 
 
 def run_demo(file: Path | None, *, speed: float | None, window: int | None, quiet: bool) -> Exit:
     """Plays and prints the line of figures; leaves no process and no file behind."""
     with interruptible():
+        window = window or (None if file else SAMPLE_WINDOW)
         part = rehearse(file or SAMPLE, window=window, speed=speed, preset=DEFAULT_PRESET)
         with tempfile.TemporaryDirectory(prefix="precompact-demo-") as folder:
             figures = _play_on(part, Path(folder), quiet=quiet)
