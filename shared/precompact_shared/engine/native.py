@@ -40,9 +40,11 @@ def native_fault(format: Format, items: Sequence[Message]) -> NativeFault | None
     return _anthropic_fault(items) if format is Format.ANTHROPIC else _responses_fault(items)
 
 
-def render_native(block: NativeBlock, pinned: Sequence[Entry]) -> tuple[Message, ...]:
-    """The provider's messages first, the same values, then what may never be covered."""
-    return (*block.items, *(entry.message for entry in pinned))
+def render_native(
+    block: NativeBlock, pinned: Sequence[Entry], state: Sequence[Message] = ()
+) -> tuple[Message, ...]:
+    """The provider's messages first, the same values, then what may never be covered and what is true now."""
+    return (*block.items, *(entry.message for entry in pinned), *state)
 
 
 def insert_for_model(

@@ -34,13 +34,14 @@ def render_insert(
     covered: Sequence[Entry] = (),
     earlier: Sequence[Message] = (),
     state: Sequence[Message] = (),
+    changing: Sequence[Message] = (),
     overflow_tail: Sequence[Entry] | None = None,
 ) -> tuple[Message, ...]:
     """The messages that take the place of `[0, upto)`, in the preset's order: pinned entries first.
 
     Then, as the preset wants it: the user texts it keeps of `covered` (entries since the last cut) and of `earlier`
-    (the insert that this one replaces), the summary as a user message, an acknowledgement, `state` (messages that say
-    what is true now, already rendered). `overflow_tail` (the kept tail, given when the provider refused the size) makes
+    (the insert that this one replaces), the summary as a user message, an acknowledgement, `state` and
+    `changing` (messages that say what is true now, already rendered: what hardly changes, and what does). `overflow_tail` (the kept tail, given when the provider refused the size) makes
     a preset that does so send the last request again, if the tail holds none.
 
     Valid in front of a tail that begins with an assistant or a user message, and alone. `pinned` has to hold whole
@@ -48,30 +49,34 @@ def render_insert(
     """
     kept = _pinned_messages(format, pinned)
     if not summary_text.strip():
-        return (*kept, *state)
+        return (*kept, *state, *changing)
     rule = preset.injection
     by_itself = {entry.seq for entry in pinned}
     covered = [entry for entry in covered if entry.seq not in by_itself]
     earlier = [message for message in earlier if message not in kept]
     summary = (user_message(format, wrap(rule, summary_text)), *_acknowledged(format, preset))
     texts = retained_texts(format, covered, earlier, rule)
-    placed = _placed(rule, summary, texts, tuple(state))
+    placed = _placed(rule, summary, texts, tuple(state), tuple(changing))
     return (*kept, *placed, *_replayed(format, rule, covered, overflow_tail), *_continued(format, rule))
 
 
 def _placed(
-    rule: Injection, summary: tuple[Message, ...], texts: tuple[Message, ...], state: tuple[Message, ...]
+    rule: Injection,
+    summary: tuple[Message, ...],
+    texts: tuple[Message, ...],
+    state: tuple[Message, ...],
+    changing: tuple[Message, ...],
 ) -> tuple[Message, ...]:
     """Summary, kept user texts and state in the preset's order."""
     match rule.state_place:
-        case StatePlace.BEFORE_SUMMARY:
-            summary = (*state, *summary)
+        case StatePlace.AROUND_SUMMARY:
+            summary = (*state, *summary, *changing)
         case StatePlace.BEHIND_SUMMARY:
-            summary = (*summary, *state)
+            summary = (*summary, *state, *changing)
         case StatePlace.BEFORE_LAST_USER if not texts:
-            summary = (*state, *summary)
+            summary = (*state, *changing, *summary)
         case StatePlace.BEFORE_LAST_USER:
-            texts = (*texts[:-1], *state, texts[-1])
+            texts = (*texts[:-1], *state, *changing, texts[-1])
     match rule.place:
         case SummaryPlace.FIRST:
             return (*summary, *texts)

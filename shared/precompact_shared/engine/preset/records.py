@@ -100,7 +100,8 @@ class SummaryPlace(StrEnum):
 class StatePlace(StrEnum):
     """Where what is true now (rules, files, plan) stands among those messages."""
 
-    BEFORE_SUMMARY = "before_summary"
+    AROUND_SUMMARY = "around_summary"
+    """What hardly changes in front of the summary, so that a cache keeps it; what changes behind it."""
     BEHIND_SUMMARY = "behind_summary"
     BEFORE_LAST_USER = "before_last_user"
     """In front of the newest user text that was kept, else in front of the summary."""

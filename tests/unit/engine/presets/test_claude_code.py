@@ -71,10 +71,11 @@ def test_the_summary_has_nine_parts() -> None:
 def test_state_is_read_again_behind_the_summary() -> None:
     """Chapter 5, Injection: files, skills and rules come back behind the continuation text."""
     state = [user("<rules>be kind</rules>")]
-    rendered = render_insert(C, CLAUDE, "s", (), state=state)
-    assert rendered[1:] == tuple(state)
-    ours = render_insert(C, load_preset("precompact"), "s", (), state=state)
-    assert ours[:-1] == tuple(state)
+    changing = [user("<git>main</git>")]
+    rendered = render_insert(C, CLAUDE, "s", (), state=state, changing=changing)
+    assert rendered[1:] == (*state, *changing)
+    ours = render_insert(C, load_preset("precompact"), "s", (), state=state, changing=changing)
+    assert (ours[:1], ours[2:]) == (tuple(state), tuple(changing))
 
 
 def test_the_summary_is_a_record_of_its_own_kind_and_the_transcript_stays_readable() -> None:
