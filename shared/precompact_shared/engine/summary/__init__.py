@@ -10,23 +10,37 @@ from precompact_shared.engine.summary.by_code import render_split, summarise_by_
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.check import Accepted, Rejected, RejectReason, check_summary
 from precompact_shared.engine.summary.coverage import Coverage, coverage
+from precompact_shared.engine.summary.evidence import Evidence, Score, add_missing, evidence_of, score
 from precompact_shared.engine.summary.extract import extract
+from precompact_shared.engine.summary.facts_by_code import MODEL_SHARE, add_facts
 from precompact_shared.engine.summary.render import Summary, render
 from precompact_shared.engine.summary.template import split_template, template
+from precompact_shared.engine.summary.transcript import Spoken, joined, segments, spoken
 
 __all__ = [
+    "MODEL_SHARE",
     "Accepted",
     "Carried",
     "Coverage",
+    "Evidence",
     "RejectReason",
     "Rejected",
+    "Score",
+    "Spoken",
     "Summary",
+    "add_facts",
+    "add_missing",
     "check_summary",
     "coverage",
+    "evidence_of",
     "extract",
+    "joined",
     "render",
     "render_split",
+    "score",
+    "segments",
     "split_template",
+    "spoken",
     "summarise_by_code",
     "template",
 ]

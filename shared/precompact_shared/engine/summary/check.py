@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from precompact_shared.engine.preset import Preset, Section, SectionCheck
-
-_QUOTED = re.compile(r"<said\b[^>]*>(?:(?!<said\b).)*?</said>", re.DOTALL)
+from precompact_shared.engine.summary.headings import QUOTED, heading_key
 
 
 class RejectReason(StrEnum):
@@ -52,7 +50,7 @@ def check_summary(
     if tokens >= covered_tokens:
         return Rejected(RejectReason.NOT_SMALLER)
     # A quotation may say anything, also our headings.
-    lines = [_heading(line) for line in _QUOTED.sub("(quotation)", text).splitlines()]
+    lines = [heading_key(line) for line in QUOTED.sub("(quotation)", text).splitlines()]
     return _CHECKS[preset.summary.check](lines, preset.summary.sections)
 
 
@@ -61,7 +59,7 @@ def _check_none(_lines: list[str], _sections: Sequence[Section]) -> Accepted | R
 
 
 def _check_any(lines: list[str], sections: Sequence[Section]) -> Accepted | Rejected:
-    if any(_heading(section.heading) in lines for section in sections):
+    if any(heading_key(section.heading) in lines for section in sections):
         return Accepted()
     return Rejected(RejectReason.SECTION_MISSING, sections[0].heading)
 
@@ -69,13 +67,13 @@ def _check_any(lines: list[str], sections: Sequence[Section]) -> Accepted | Reje
 def _check_all(lines: list[str], sections: Sequence[Section]) -> Accepted | Rejected:
     places: list[int] = []
     for section in sections:
-        if _heading(section.heading) not in lines:
+        if heading_key(section.heading) not in lines:
             return Rejected(RejectReason.SECTION_MISSING, section.heading)
-        places.append(lines.index(_heading(section.heading)))
+        places.append(lines.index(heading_key(section.heading)))
     for section, place, following in zip(sections, places, [*places[1:], len(lines)], strict=True):
         if following < place:
             return Rejected(RejectReason.SECTION_ORDER, section.heading)
-        body = [line for line in lines[place + 1 : following] if line != _heading(section.closing)]
+        body = [line for line in lines[place + 1 : following] if line != heading_key(section.closing)]
         if section.holds and not any(body):
             return Rejected(RejectReason.SECTION_EMPTY, section.heading)
     return Accepted()
@@ -86,7 +84,3 @@ _CHECKS: dict[SectionCheck, Callable[[list[str], Sequence[Section]], Accepted | 
     SectionCheck.ANY: _check_any,
     SectionCheck.NONE: _check_none,
 }
-
-
-def _heading(line: str) -> str:
-    return line.strip().rstrip(":").casefold()

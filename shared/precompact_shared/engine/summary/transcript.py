@@ -1,0 +1,103 @@
+"""The covered entries as text for a model that is to summarise them: who said what, with addresses, in segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from precompact_shared.engine import formats
+from precompact_shared.engine.shorten import Ends, Unit, border_at_or_before, shorten
+from precompact_shared.engine.tokens import count_text
+from precompact_shared.engine.types import Entry, Format, Role
+
+RESULT_ENDS = Ends(Unit.CHARACTERS, 8_000, 4_000, 16_000)
+"""How much of a tool's result is shown; what was read can be read again."""
+_LABELS = {
+    Role.SYSTEM: "system",
+    Role.USER: "user",
+    Role.ASSISTANT: "assistant",
+    Role.TOOL: "tool result",
+    Role.OTHER: "other",
+}
+TAG = "transcript"
+_MARK = f"</{TAG}"
+_LEAST_PIECE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One entry, or a piece of one, as it is shown. `seen_tokens` of the entry's own are in it."""
+
+    seq: int
+    text: str
+    tokens: int
+    """Of the text, in o200k tokens."""
+    seen_tokens: int
+
+
+def spoken(
+    format: Format,  # noqa: A002 - the design's word
+    entries: Iterable[Entry],
+    mask: Callable[[str], str] = str,
+) -> tuple[Spoken, ...]:
+    """The entries as text, one each, pinned ones left out. `mask` may hide what must not leave. O(characters)."""
+    return tuple(_speak(format, entry, mask) for entry in entries if not entry.pinned)
+
+
+def _speak(format: Format, entry: Entry, mask: Callable[[str], str]) -> Spoken:  # noqa: A002
+    whole = formats.plain_text(format, entry.message)
+    role = formats.facts(format, entry.message).role
+    shown = shorten(whole, RESULT_ENDS, address=f"[r:{entry.seq}]") if role is Role.TOOL else whole
+    seen = entry.tokens if len(shown) >= len(whole) else entry.tokens * len(shown) // len(whole)
+    text = f"[r:{entry.seq}] {_LABELS[role]}:\n{mask(harmless(shown))}"
+    return Spoken(entry.seq, text, count_text(text), seen)
+
+
+def harmless(text: str) -> str:
+    """The text without the tag that ends the transcript: nothing in it can step out of it."""
+    return text.replace(_MARK, "<\\/" + TAG)
+
+
+def segments(said: Sequence[Spoken], budget_tokens: int) -> tuple[tuple[Spoken, ...], ...]:
+    """The transcript in parts of at most so many tokens, nothing left out; an entry larger than a part is divided."""
+    parts: list[list[Spoken]] = [[]]
+    room = budget_tokens
+    for one in said:
+        for piece in _pieces(one, budget_tokens):
+            if piece.tokens > room and parts[-1]:
+                parts.append([])
+                room = budget_tokens
+            parts[-1].append(piece)
+            room -= piece.tokens
+    return tuple(tuple(part) for part in parts if part)
+
+
+def _pieces(one: Spoken, budget_tokens: int) -> list[Spoken]:
+    if one.tokens <= budget_tokens:
+        return [one]
+    pieces: list[Spoken] = []
+    start = 0
+    while start < len(one.text):
+        piece, start = _piece(one, start, budget_tokens)
+        pieces.append(piece)
+    return pieces
+
+
+def _piece(one: Spoken, start: int, budget_tokens: int) -> tuple[Spoken, int]:
+    """The next piece that fits the budget, and where the one after it begins. A budget under a line is not kept."""
+    size = max(_LEAST_PIECE, len(one.text) * budget_tokens // one.tokens)
+    note = "" if start == 0 else f"[r:{one.seq}] (goes on)\n"
+    while True:
+        stop = border_at_or_before(one.text, start + size)
+        stop = stop if stop > start else min(len(one.text), start + size)
+        text = note + one.text[start:stop]
+        tokens = count_text(text)
+        if tokens <= budget_tokens or size <= _LEAST_PIECE:
+            seen = one.seen_tokens * (stop - start) // len(one.text)
+            return Spoken(one.seq, text, tokens, seen), stop
+        size = max(_LEAST_PIECE, size * 4 // 5)
+
+
+def joined(part: Iterable[Spoken]) -> str:
+    """A part as it is sent."""
+    return "\n\n".join(one.text for one in part)
