@@ -36,7 +36,7 @@ def agent(http: httpx.Client) -> Agent:
 def fall_silent(service: Service, session: str, seconds: int) -> None:
     """Puts the session's newest append back in time, as if nobody had spoken since."""
     keys = service.keys(session)
-    last = int(service.store.client.hget(keys.key("h"), "last") or 0)  # type: ignore[arg-type]
+    last = int(service.store.client.hget(keys.key("h"), "last") or 0)
     service.store.client.hset(keys.key("h"), "last", str(last - 1000 * seconds))
 
 

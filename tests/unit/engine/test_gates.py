@@ -163,12 +163,12 @@ def test_a_small_saving_is_adopted_only_under_pressure() -> None:
 def test_at_the_limit_a_saving_of_next_to_nothing_waits_for_hard() -> None:
     """Forty tokens are not worth a prompt cache; where the request would not fit they are better than nothing."""
     session = Session(tokens=LIMITS.limit + 100)
-    change = {"tokens_after": 79_960}
+    change: dict[str, Any] = {"tokens_after": 79_960}
     assert judged(Mode.AT_LIMIT, session=session, **change).reason is Defer.SAVING
     assert judged(Mode.HARD, session=Session(tokens=LIMITS.hard + 30), **change).action is Action.ADOPT
-    just_enough = {"tokens_after": 80_000 - PRESET.adoption.saving_min_tokens}
+    just_enough: dict[str, Any] = {"tokens_after": 80_000 - PRESET.adoption.saving_min_tokens}
     assert judged(Mode.AT_LIMIT, session=session, **just_enough).action is Action.ADOPT
-    below = {"tokens_after": 80_000 - 101}
+    below: dict[str, Any] = {"tokens_after": 80_000 - 101}
     assert judged(Mode.AT_LIMIT, session=session, **below).action is Action.ADOPT
 
 
@@ -177,7 +177,7 @@ def test_a_saving_counts_in_the_providers_tokens() -> None:
     counted = Session(
         tokens=LIMITS.hard + 20_000, anchored=True, overhead=20_000, context_tokens=LIMITS.hard // 2
     )
-    change = {"tokens_before": 30_000, "tokens_after": 10_000}
+    change: dict[str, Any] = {"tokens_before": 30_000, "tokens_after": 10_000}
     verdict = judged(Mode.HARD, session=counted, **change)
     assert (verdict.action, verdict.projected_tokens) == (Action.ADOPT, LIMITS.hard - 20_000)
     guessed = Session(tokens=LIMITS.hard + 20_000, context_tokens=LIMITS.hard + 20_000)
