@@ -81,3 +81,12 @@ async def test_a_divided_turn_has_a_summary_of_its_own_head(bench: Bench) -> Non
     assert "rewrite the parser" not in history
     assert "request 0" in history
     assert "request 0" not in head
+
+
+async def test_a_run_by_hand_on_one_exchange_works_where_the_preset_does_so(bench: Bench) -> None:  # noqa: F811
+    """OpenCode covers all there is; our own preset finds nothing to do."""
+    bench.policy(EXTRACTIVE, preset="opencode")
+    bench.filled.append([user("explain the parser"), assistant(WORK)])
+    await bench.work(bench.filled.claim(JobKind.MANUAL))
+    [tag] = bench.candidates()
+    assert tag.upto == 2

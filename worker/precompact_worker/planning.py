@@ -37,6 +37,8 @@ class Wishes:
     """Manual: cover at most entries before it."""
     focus: str | None = None
     extractive_only: bool = False
+    by_hand: bool = False
+    """Somebody asked for it: a preset that cuts what fits may cover all there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ def wishes_of(job: JobTag) -> Wishes:
         upto=_whole(job.extra, "upto"),
         focus=job.focus,
         extractive_only=bool(job.extra.get("extractive_only")),
+        by_hand=job.kind is JobKind.MANUAL,
     )
 
 
@@ -88,7 +91,9 @@ def _upto(
             raise Nothing("no_safe_cut")
         return upto, None
     tail = snapshot.between(snapshot.base.upto, snapshot.view.length)
-    cut = plan_cut(snapshot.format, tail, keep_tokens=keep_tokens, at_least=at_least, rule=rule)
+    cut = plan_cut(
+        snapshot.format, tail, keep_tokens=keep_tokens, at_least=at_least, rule=rule, by_hand=wishes.by_hand
+    )
     if isinstance(cut, Skip):
         raise Nothing(str(cut.reason))
     return cut.upto, cut.turn_start
