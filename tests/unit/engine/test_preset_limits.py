@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import Limits, load_preset, preset_names
+from precompact_shared.engine.trigger import Kind, SizeFacts, decide
 from precompact_shared.errors import Configuration
 from tests.unit.engine.presets.talk import with_cut, with_trigger
 
@@ -59,6 +60,22 @@ def test_the_start_lies_in_the_last_band_if_that_is_later() -> None:
     """The shares alone decide in small windows."""
     banded = found(limit_tokens=80_000, start_low=0.5, start_high=0.95, start_band_tokens=10_000)
     assert (banded.start_low, banded.start_high) == (70_000, 76_000)
+
+
+@pytest.mark.parametrize(("threshold", "start"), [(0.80, 70_000), (0.75, 65_000)])
+def test_a_start_ten_points_under_the_limit(threshold: float, start: int) -> None:
+    """Chapter 8, 1 and 2: window 100,000: not a token earlier, and not at the limit itself."""
+    trigger = {
+        "limit_share_of_window": threshold,
+        "start_low": 0.1,
+        "start_high": 0.1,
+        "start_band_tokens": 10_000,
+    }
+    numbers = found(**trigger, min_tokens=0, small_window_tokens=0)
+    kinds = [
+        decide(SizeFacts(tokens=size, limits=numbers)).kind for size in (start - 1, start, numbers.limit)
+    ]
+    assert kinds == [None, Kind.SPECULATIVE, Kind.DUE]
 
 
 @pytest.mark.parametrize("name", preset_names())

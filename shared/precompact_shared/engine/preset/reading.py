@@ -94,8 +94,8 @@ def _check_values(preset: Preset) -> None:
 
 
 def _record(kind: Any, table: Mapping[str, Any], *, where: str) -> Any:
-    wanted = {field.name for field in fields(kind)}
-    wrong = sorted(wanted.symmetric_difference(table))
+    wanted = [field.name for field in fields(kind)]
+    wrong = sorted(set(wanted).symmetric_difference(table))
     if wrong:
         raise Configuration(f"In {where}: missing or unknown: {', '.join(wrong)}.")
     hints = get_type_hints(kind)

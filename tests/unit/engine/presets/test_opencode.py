@@ -241,3 +241,19 @@ def test_tool_media_are_named_by_type() -> None:
     )
     assert isinstance(found, Compacted)
     assert "QUJD" not in str(found.insert)
+
+
+def test_native_with_nothing_new_since_the_checkpoint_makes_no_call() -> None:
+    """Chapter 2, 35: all entries lie in what is covered already."""
+    rule = load_preset("openai-native").cut
+    entries = sized((user("a"), 10), (model("b"), 10), start=5)
+    assert plan_cut(C, entries, keep_tokens=0, at_least=7, rule=rule) == Skip(SkipReason.NOT_AHEAD)
+
+
+def test_native_keeps_whole_user_messages_and_stops_at_one_too_large() -> None:
+    """Chapter 2, 36: the newest user message above 64,000: nothing retained, older ones not tried."""
+    native = with_injection(OPENCODE, user_texts_tokens=64_000, user_texts_whole=True)
+    large = plain([user("older"), model("m"), user("x" * 64_001 * 4), model("m")])
+    assert len(render_insert(C, native, "s", (), covered=large)) == 1
+    fits = plain([user("older"), model("m"), user("x" * 60_000 * 4), model("m")])
+    assert len(render_insert(C, native, "s", (), covered=fits)) == 3
