@@ -65,13 +65,14 @@ def test_the_start_lies_in_the_last_band_if_that_is_later() -> None:
 @pytest.mark.parametrize(("threshold", "start"), [(0.80, 70_000), (0.75, 65_000)])
 def test_a_start_ten_points_under_the_limit(threshold: float, start: int) -> None:
     """Chapter 8, 1 and 2: window 100,000: not a token earlier, and not at the limit itself."""
-    trigger = {
-        "limit_share_of_window": threshold,
-        "start_low": 0.1,
-        "start_high": 0.1,
-        "start_band_tokens": 10_000,
-    }
-    numbers = found(**trigger, min_tokens=0, small_window_tokens=0)
+    numbers = found(
+        limit_share_of_window=threshold,
+        start_low=0.1,
+        start_high=0.1,
+        start_band_tokens=10_000,
+        min_tokens=0,
+        small_window_tokens=0,
+    )
     kinds = [
         decide(SizeFacts(tokens=size, limits=numbers)).kind for size in (start - 1, start, numbers.limit)
     ]
