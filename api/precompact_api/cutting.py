@@ -32,7 +32,7 @@ async def preview(service: Service, caller: Caller, view: SessionView, upto: int
         entries,
         keep_tokens=limits.keep_tokens,
         at_least=view.upto,
-        rule=caller.tenant.policy.rules.cut,
+        rule=caller.tenant.policy.rules.cut.without_shortening(),
     )
     if not isinstance(plan, Cut):
         return {"skipped": plan.reason.value, "tokens_covered": 0, "tokens_kept": total}

@@ -91,8 +91,15 @@ def _upto(
             raise Nothing("no_safe_cut")
         return upto, None
     tail = snapshot.between(snapshot.base.upto, snapshot.view.length)
+    # The store counts the tail as it was sent, whatever the API shows of it: so must the budget.
+    counted = rule.without_shortening()
     cut = plan_cut(
-        snapshot.format, tail, keep_tokens=keep_tokens, at_least=at_least, rule=rule, by_hand=wishes.by_hand
+        snapshot.format,
+        tail,
+        keep_tokens=keep_tokens,
+        at_least=at_least,
+        rule=counted,
+        by_hand=wishes.by_hand,
     )
     if isinstance(cut, Skip):
         raise Nothing(str(cut.reason))

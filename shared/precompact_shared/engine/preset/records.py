@@ -183,6 +183,10 @@ class CutRule:
         """As a policy wants it: this budget, still bounded by `keep_share_max`."""
         return replace(self, keep_tokens=tokens, keep_min_tokens=0, keep_share=0.0)
 
+    def without_shortening(self) -> CutRule:
+        """For those who show every text of the tail whole, and so have to count it whole."""
+        return replace(self, huge_characters=0)
+
     def budget(self, limit: int) -> int:
         """The keep budget in tokens at this limit."""
         if self.keep_by is KeepBy.NOTHING:
