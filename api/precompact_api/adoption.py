@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from precompact_api.auth import Caller
-from precompact_api.frozen import freeze, read_frozen
+from precompact_api.clearing import CLEARING, add_edits, joined, read_held, with_cleared
+from precompact_api.frozen import freeze, read_candidate, read_frozen
 from precompact_api.problems import refusal
 from precompact_api.service import Service
 from precompact_shared.engine.gates import Action, Circumstances, Mode, judge, mode_of
@@ -126,7 +127,7 @@ def _circumstances(view: SessionView, tag: CandidateTag, tail: _Tail, terms: Ter
 
 async def _read_tail(service: Service, view: SessionView, tag: CandidateTag) -> _Tail:
     wire = Format(view.format)
-    if wire is not Format.ANTHROPIC:
+    if wire is not Format.ANTHROPIC or tag.kind == CLEARING:
         return _Tail((), (), open_thinking=False)  # nothing of the tail is changed or looked at
     keys = service.session(view.tenant, view.session)
     entries: list[Entry] = []
@@ -150,13 +151,22 @@ async def _compare_and_set(
     stored = await service.read(reading.candidate_body(keys, tag.cid))
     if stored is None:
         return Attempt(adopted=False, reason="superseded", view=view)
-    body = freeze(stored, tag.upto, tail.edits, _digests(view, tail, terms))
+    held = await read_held(service, view)
+    candidate = read_candidate(stored)
+    if tag.kind == CLEARING:
+        held = await add_edits(service, view, held, candidate)
+        insert, edits, digests = held.frozen.insert, held.edits, held.digests
+    else:
+        held = held.behind(tag.upto)
+        insert, edits = tuple(candidate.insert), joined(tail.edits, held.edits)
+        digests = {**_digests(view, tail, terms), **held.digests}
+    body = freeze(insert, tag.upto, edits, digests, held.saved)
     answer = await service.run(
         service.ops(view.tenant, view.session).adopt(
             tag.cid,
             version=view.version,
             length=view.length,
-            record=record_of(tag, view),
+            record=with_cleared(record_of(tag, view), tag, view, held),
             body=codec.encode(body),
             forced=terms.wait_spent and terms.mode(view) not in (Mode.BELOW_LIMIT, Mode.REQUESTED),
         )

@@ -71,7 +71,17 @@ async def valid_edits(service: Service, view: SessionView, frozen: FrozenContext
         for seq, meta in zip(seqs, metas, strict=True)
         if meta is not None and meta.digest == frozen.digests[seq] and not meta.redacted
     }
-    return service.edits.put(key, tuple(edit for edit in frozen.edits if edit.seq in same))
+    dropped = await _dropped(service, view, frozen)
+    return service.edits.put(key, tuple(edit for edit in frozen.edits if edit.seq in same - dropped))
+
+
+async def _dropped(service: Service, view: SessionView, frozen: FrozenContext) -> frozenset[int]:
+    """Cleared entries behind a rewrite: their edits are gone, even if the same entries stand there again (rule 7)."""
+    if not frozen.cleared:
+        return frozenset()
+    chain = await service.read(reading.checkpoints(service.session(view.tenant, view.session)))
+    limits = [tag.edit_limit for tag in chain if tag.cid == view.checkpoint and tag.edit_limit is not None]
+    return frozenset(seq for seq in frozen.cleared if any(seq >= limit for limit in limits))
 
 
 def statement(projection: Projection, view: SessionView, *, limits: Limits, window: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,17 @@ class _Stored(msgspec.Struct, frozen=True):
     edits: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
     state: dict[str, Any] = {}
+    cleared: list[int] = []
 
 
 class CandidateBody(msgspec.Struct, frozen=True):
     """What the API needs of the body a worker stored with a candidate."""
 
     insert: list[msgspec.Raw]
+    edits: list[dict[str, Any]] = []
+    """Clearing: the new edits."""
+    saved: list[tuple[int, int]] = []
+    """Clearing: seq and saved tokens of each entry they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class FrozenContext:
     edits: tuple[Edit, ...]
     digests: Mapping[int, str]
     """Digest of every entry that an edit changes: an edit holds only for the entry it was made for."""
+    cleared: frozenset[int] = frozenset()
+    """Entries whose edits clear or collapse a result: these are carried on, and end where the chain says."""
 
     def messages(self) -> list[dict[str, Any]]:
         """The insert as parsed messages."""
@@ -42,7 +49,7 @@ class FrozenContext:
 
 
 _stored = msgspec.json.Decoder(_Stored).decode
-_candidate = msgspec.json.Decoder(CandidateBody).decode
+read_candidate = msgspec.json.Decoder(CandidateBody).decode
 
 
 def read_frozen(body: bytes) -> FrozenContext:
@@ -50,12 +57,22 @@ def read_frozen(body: bytes) -> FrozenContext:
     stored = _stored(body)
     digests = {int(seq): digest for seq, digest in stored.digests.items()}
     return FrozenContext(
-        tuple(stored.insert), stored.keep_from, tuple(map(edit_from_json, stored.edits)), digests
+        tuple(stored.insert),
+        stored.keep_from,
+        tuple(map(edit_from_json, stored.edits)),
+        digests,
+        frozenset(stored.cleared),
     )
 
 
-def freeze(candidate_body: bytes, keep_from: int, edits: Sequence[Edit], digests: Mapping[int, str]) -> bytes:
-    """The bytes a checkpoint keeps: the candidate's insert as it is, and the edits of the tail of this moment."""
-    insert = _candidate(candidate_body).insert
+def freeze(
+    insert: Sequence[msgspec.Raw],
+    keep_from: int,
+    edits: Sequence[Edit],
+    digests: Mapping[int, str],
+    cleared: Iterable[int] = (),
+) -> bytes:
+    """The bytes a checkpoint keeps: its insert as it is, and the edits of the tail of this moment."""
     named = {str(seq): digest for seq, digest in digests.items()}
-    return msgspec.json.encode(_Stored(insert, keep_from, [edit_to_json(edit) for edit in edits], named))
+    told = [edit_to_json(edit) for edit in edits]
+    return msgspec.json.encode(_Stored(list(insert), keep_from, told, named, cleared=sorted(cleared)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from precompact_api.clearing import CLEARING
 from precompact_api.context import frozen_context, valid_edits
 from precompact_api.ingest import Reader
 from precompact_api.problems import Code, Problem
@@ -16,7 +17,7 @@ from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.identity import canonical, digest
 from precompact_shared.engine.types import Edit
 from precompact_shared.store import reading
-from precompact_shared.store.types import NewEntry, SessionView
+from precompact_shared.store.types import CheckpointTag, NewEntry, SessionView
 
 CHUNK = 500
 
@@ -52,6 +53,17 @@ async def find_opening(
         if insert and [entry.digest for entry in entries[: len(insert)]] == insert:
             edits = await valid_edits(service, replace_checkpoint(view, tag.cid), frozen)
             return Opening(len(insert), frozen.keep_from, edits)
+    return await _cleared_only(service, view, chain)
+
+
+async def _cleared_only(
+    service: Service, view: SessionView, chain: Sequence[CheckpointTag]
+) -> Opening | None:
+    """A context whose old results were cleared opens with nothing of ours; the newest such checkpoint has the edits."""
+    for tag in reversed(chain):
+        if tag.kind == CLEARING and tag.upto == 0:
+            frozen = await frozen_context(service, view, tag.cid)
+            return Opening(0, 0, await valid_edits(service, replace_checkpoint(view, tag.cid), frozen))
     return None
 
 

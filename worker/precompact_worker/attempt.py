@@ -16,6 +16,7 @@ from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
 from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionView
 from precompact_worker.asking import Chain, Ledger, SummaryRejected, check_reply, request_of
+from precompact_worker.clearing import draft_clearing, enough_clearing, may_clear
 from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
 from precompact_worker.lease import Lease, LeaseLost
 from precompact_worker.outcomes import Ending, Outcome, outcome_of
@@ -105,17 +106,29 @@ class Attempt:
             Lease(self._beat, lease_s=lease_s, now_s=self._tools.now_s) as lease,
             asyncio.timeout(self._tools.deadline_s),
         ):
-            material = await self._gather(wishes)
+            snapshot = await self._snapshot()
+            cleared = await asyncio.to_thread(self._clear, snapshot, wishes)
+            if cleared is not None:
+                tag = cleared.tag
+                await lease.announce(Announcement(upto=tag.upto, prefix=tag.prefix, through=tag.through))
+                return cleared, lease.left_s
+            material = await asyncio.to_thread(self._plan, snapshot, wishes)
             upto = material.plan.upto
             await lease.announce(Announcement(upto=upto, prefix=material.snapshot.prefix(upto)))
             candidate = await self._ask(material, wishes, deadline_s)
         return candidate, lease.left_s
 
-    async def _gather(self, wishes: Wishes) -> Material:
-        snapshot = await take_snapshot(
-            self._tools.store, self._tools.session.keys, self._view, self._open_base()
-        )
-        return await asyncio.to_thread(self._plan, snapshot, wishes)
+    async def _snapshot(self) -> Snapshot:
+        return await take_snapshot(self._tools.store, self._tools.session.keys, self._view, self._open_base())
+
+    def _clear(self, snapshot: Snapshot, wishes: Wishes) -> Candidate | None:
+        """The candidate that clears, where that is enough: no model is asked, nothing is lost."""
+        policy, view = self._tools.policy, snapshot.view
+        limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
+        if limits is None or not may_clear(self._job, wishes):
+            return None
+        plan = enough_clearing(snapshot, policy.rules, limits)
+        return None if plan is None else draft_clearing(snapshot, plan, self._job, policy.rules)
 
     def _plan(self, snapshot: Snapshot, wishes: Wishes) -> Material:
         policy, view = self._tools.policy, snapshot.view

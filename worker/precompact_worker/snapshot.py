@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from precompact_shared.engine.edits import edit_from_json
 from precompact_shared.engine.summary import Carried
-from precompact_shared.engine.types import Entry, Format, Message
+from precompact_shared.engine.types import Edit, Entry, Format, Message
 from precompact_shared.errors import Retryable
 from precompact_shared.store import reading
 from precompact_shared.store.executor import AsyncStore
@@ -43,6 +44,20 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the current checkpoint edits, as far as it still holds."""
+
+    edits: tuple[Edit, ...] = ()
+    saved: tuple[tuple[int, int], ...] = ()
+    """Of the cleared entries among them: seq and saved tokens."""
+    through: int = 0
+    """Where the cleared ones end."""
+
+
+NOTHING_HELD = Held()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Read once, never changed: what happens to the session meanwhile is told by the ledger."""
 
@@ -55,7 +70,8 @@ class Snapshot:
     pinned: tuple[Entry, ...]
     """Pinned entries in front of `entries`."""
     replaced_before: int
-    """Tokens of `[0, base.upto)` in the context as it stands."""
+    """Tokens of `[0, base.upto)` in the context as it stands, less what clearing saves behind that."""
+    held: Held = NOTHING_HELD
 
     @property
     def format(self) -> Format:
@@ -73,7 +89,9 @@ class Snapshot:
 
     def tokens_before(self, upto: int) -> int:
         """Estimated tokens of the context up to `upto`."""
-        return self.replaced_before + sum(entry.tokens for entry in self.between(self.base.upto, upto))
+        kept_small = sum(tokens for seq, tokens in self.held.saved if seq >= upto)
+        entries = self.between(self.base.upto, upto)
+        return self.replaced_before + kept_small + sum(entry.tokens for entry in entries)
 
 
 async def take_snapshot(
@@ -92,6 +110,7 @@ async def take_snapshot(
         chains=tuple(meta.chain for meta in metas),
         pinned=await _read_pinned(store, keys, base),
         replaced_before=await _tokens_before(store, keys, view, base.upto),
+        held=await _read_held(store, keys, view),
     )
 
 
@@ -108,6 +127,33 @@ async def _read_base(
         insert=tuple(frozen.get("insert") or body.get("insert") or ()),
         carried=_carried(body.get("carried")),
         pinned=tuple(body.get("pinned") or ()),
+    )
+
+
+async def _read_held(store: AsyncStore, keys: SessionKeys, view: SessionView) -> Held:
+    """The edits frozen with the current checkpoint, without those whose entries are others by now (rule 7)."""
+    if view.checkpoint is None:
+        return NOTHING_HELD
+    frozen = _object(await store.run(reading.frozen_context(keys, view.checkpoint)))
+    edits = tuple(map(edit_from_json, frozen.get("edits") or ()))
+    if not edits:
+        return NOTHING_HELD
+    chain = await store.run(reading.checkpoints(keys))
+    record = next((tag for tag in chain if tag.cid == view.checkpoint), None)
+    saved = dict(record.cleared) if record else {}
+    gone = set(frozen.get("cleared") or ()) - set(saved)
+    digests = frozen.get("digests") or {}
+    seqs = sorted({edit.seq for edit in edits} - gone)
+    metas = await store.run(reading.metas(keys, seqs))
+    alive = {
+        seq
+        for seq, meta in zip(seqs, metas, strict=True)
+        if meta is not None and meta.digest == digests.get(str(seq)) and not meta.redacted
+    }
+    return Held(
+        edits=tuple(edit for edit in edits if edit.seq in alive),
+        saved=tuple(sorted(saved.items())),
+        through=record.through if record else 0,
     )
 
 

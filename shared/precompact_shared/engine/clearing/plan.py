@@ -47,7 +47,13 @@ class Clearing:
     """New edits by `seq`, then part, and what they save: the estimate before less the estimate after, in tokens."""
 
     edits: tuple[Edit, ...]
-    saving_tokens: int
+    saved: tuple[tuple[int, int], ...]
+    """`seq` and saved tokens of each edited entry."""
+
+    @property
+    def saving_tokens(self) -> int:
+        """What all of it saves."""
+        return sum(tokens for _, tokens in self.saved)
 
     @property
     def through(self) -> int:
@@ -93,7 +99,8 @@ def plan_clearing(
     saving = sum(tokens for _, tokens in worth)
     if not worth or saving < rule.min_saving_tokens:
         return NothingToClear(Idle.SAVING_TOO_SMALL, saving)
-    return Clearing(tuple(edit for group, _ in worth for edit in group), saving)
+    saved = tuple((group[0].seq, tokens) for group, tokens in worth)
+    return Clearing(tuple(edit for group, _ in worth for edit in group), saved)
 
 
 def _until_cleared(
