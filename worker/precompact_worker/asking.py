@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-import msgspec
-
-from precompact_shared.engine.summary import Rejected, check_summary
-from precompact_shared.errors import Permanent, PrecompactError, Retryable
+from precompact_shared.engine.summary import (
+    Rejected,
+    Score,
+    add_facts,
+    add_missing,
+    check_summary,
+    evidence_of,
+    score,
+)
+from precompact_shared.engine.tokens import count_text
+from precompact_shared.errors import Overflow, Permanent, PrecompactError, Retryable
 from precompact_shared.logging import get_logger
 from precompact_shared.store.types import JobTag
+from precompact_worker.book import Book
 from precompact_worker.drafting import Material
 from precompact_worker.planning import Wishes
-from precompact_worker.providers.base import Provider, Reply, Request, Stop
+from precompact_worker.prompting import problem_of
+from precompact_worker.providers.base import Amends, Provider, Reply, Request, Stop
 from precompact_worker.providers.verdicts import ProviderTimeout
 
 log = get_logger()
 
-
-class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One model call, also a failed one. Written once per id, whoever repeats the write."""
-
-    id: str
-    provider: str
-    model: str | None
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    duration_ms: int
-    outcome: str
-    """`ok`, or why its answer was not used."""
+TIME_SHARE = 0.9
+"""Of the time left that one provider gets; the rest is for the next."""
+EVIDENCE_WORTH_A_CALL = 0.75
+"""Below this share of the evidence another call is made; above it code appends what is missing."""
 
 
 class SummaryRejected(Permanent):
@@ -44,24 +44,27 @@ class SummaryRejected(Permanent):
         self.reason = reason
 
 
-@dataclass(slots=True)
-class Ledger:
-    """The calls of one attempt, in order."""
-
-    job: JobTag
-    calls: list[CallRecord] = field(default_factory=list)
-
-    def next_id(self) -> str:
-        """Unique: fences never repeat in a job, and this counts within one."""
-        return f"{self.job.jid}:{self.job.fence}:{len(self.calls) + 1}"
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer that is used, and who gave it."""
+    """The answer that is used, who gave it, and the share of the evidence it holds."""
 
     provider: str
     reply: Reply
+    evidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A reply as it would be stored, and what is wrong with it."""
+
+    reply: Reply
+    rejected: Rejected | None
+    score: Score
+
+    @property
+    def deserves_a_nudge(self) -> bool:
+        """Whether asking once more is worth a call."""
+        return self.rejected is not None or self.score.share < EVIDENCE_WORTH_A_CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,14 @@ class Chain:
     providers: Sequence[Provider]
     now_s: Callable[[], float]
 
-    async def ask(self, material: Material, wishes: Wishes, book: Ledger, *, deadline_s: float) -> Answered:
+    async def ask(self, material: Material, wishes: Wishes, book: Book, *, deadline_s: float) -> Answered:
         """The first answer that passes. Raises the failure to act on when none does: a passing one, else the last."""
         failures: list[PrecompactError] = []
         request = request_of(material, wishes, book.job)
         for provider in self.providers:
             try:
-                return Answered(
-                    provider.name, await self._call(provider, request, book, material, deadline_s)
-                )
-            except (Retryable, Permanent) as failure:
+                return await self._try(provider, request, book, material, deadline_s)
+            except (Retryable, Permanent, Overflow) as failure:
                 log.info(
                     "provider gave nothing usable",
                     provider=provider.name,
@@ -90,38 +91,80 @@ class Chain:
                 failures.append(failure)
         raise next((one for one in failures if isinstance(one, Retryable)), failures[-1])
 
-    async def _call(
-        self, provider: Provider, request: Request, book: Ledger, material: Material, deadline_s: float
-    ) -> Reply:
-        call_id, begun_s = book.next_id(), self.now_s()
-        reply, outcome = None, "cancelled"
+    async def _try(
+        self, provider: Provider, request: Request, book: Book, material: Material, deadline_s: float
+    ) -> Answered:
+        """One provider, within its share of the time."""
+        since = len(book.calls)
         try:
-            reply = await asyncio.wait_for(provider.summarise(request), (deadline_s - begun_s) * 0.9)
-            check_reply(reply, material)
-            outcome = "ok"
+            async with asyncio.timeout(max(0.0, (deadline_s - self.now_s()) * TIME_SHARE)):
+                return await ask_one(provider, request, book, material)
         except TimeoutError:
-            outcome = ProviderTimeout.code
+            book.name_cancelled(since, ProviderTimeout.code)
             raise ProviderTimeout from None
-        except PrecompactError as failure:
-            outcome = failure.reason if isinstance(failure, SummaryRejected) else failure.code
+        except SummaryRejected as failure:
+            if len(book.calls) > since:
+                book.calls[-1].outcome = failure.reason
             raise
-        finally:
-            book.calls.append(_record(call_id, provider.name, reply, outcome, self.now_s() - begun_s))
-        return reply
+
+
+async def ask_one(provider: Provider, request: Request, book: Book, material: Material) -> Answered:
+    """A provider's answer, after as many nudges as the preset allows. Raises what the provider does, or `SummaryRejected`."""
+    reply = await provider.summarise(request, book)
+    if not isinstance(provider, Amends) or reply.native is not None:
+        check_reply(reply, material)
+        return Answered(provider.name, reply)
+    checked = await asyncio.to_thread(check, reply, request, material)
+    for _ in range(request.preset.recovery.nudges):
+        if not checked.deserves_a_nudge:
+            break
+        problem = problem_of(checked.rejected, checked.score)
+        better = await provider.amend(request, reply, problem, book)
+        again = await asyncio.to_thread(check, better, request, material)
+        checked = again if again.rejected is None or checked.rejected is not None else checked
+    done = await asyncio.to_thread(completed, checked, request, material)
+    if done.rejected is not None:
+        raise SummaryRejected(str(done.rejected.reason))
+    return Answered(provider.name, done.reply, done.score.share)
+
+
+def check(reply: Reply, request: Request, material: Material) -> Checked:
+    """The reply with the facts that code knows, and what is wrong with it."""
+    text = add_facts(reply.text.strip(), request.known, request.preset, request.max_tokens, request.focus)
+    return _checked(replace(reply, text=text, tokens=count_text(text)), request, material)
+
+
+def completed(checked: Checked, request: Request, material: Material) -> Checked:
+    """With the evidence that is still missing appended, as far as there is room."""
+    if checked.rejected is not None or not checked.score.missing:
+        return checked
+    room = request.max_tokens - checked.reply.tokens
+    text = add_missing(checked.reply.text, checked.score.missing, request.preset, room)
+    full = _checked(replace(checked.reply, text=text, tokens=count_text(text)), request, material)
+    return full if full.rejected is None else checked
+
+
+def _checked(reply: Reply, request: Request, material: Material) -> Checked:
+    return Checked(reply, _fault(reply, material), score(reply.text, evidence_of(request.known)))
 
 
 def request_of(material: Material, wishes: Wishes, job: JobTag) -> Request:
     """What any provider is asked."""
+    snapshot, keeps_base = material.snapshot, material.plan.keeps_base
     return Request(
-        format=material.snapshot.format,
+        format=snapshot.format,
         preset=material.preset,
         carried=material.told,
         head=material.head,
+        known=material.told if keeps_base else material.carried,
         covered=material.covered,
         covered_tokens=sum(entry.tokens for entry in material.covered),
         max_tokens=material.max_tokens,
         focus=wishes.focus,
         attempt=job.attempt,
+        previous="" if keeps_base else snapshot.base.summary,
+        opening=snapshot.base.insert,
+        model=snapshot.view.model,
     )
 
 
@@ -129,6 +172,12 @@ def check_reply(reply: Reply, material: Material) -> None:
     """Stop reason, then the summary's own checks. Raises `SummaryRejected`."""
     if reply.stop is not Stop.END:
         raise SummaryRejected(reply.stop)
+    rejected = _fault(reply, material)
+    if rejected is not None:
+        raise SummaryRejected(str(rejected.reason))
+
+
+def _fault(reply: Reply, material: Material) -> Rejected | None:
     verdict = check_summary(
         reply.text,
         tokens=reply.tokens,
@@ -136,18 +185,4 @@ def check_reply(reply: Reply, material: Material) -> None:
         max_tokens=material.max_tokens,
         preset=material.preset,
     )
-    if isinstance(verdict, Rejected):
-        raise SummaryRejected(str(verdict.reason))
-
-
-def _record(call_id: str, provider: str, reply: Reply | None, outcome: str, took_s: float) -> CallRecord:
-    return CallRecord(
-        id=call_id,
-        provider=provider,
-        model=reply.model if reply else None,
-        input_tokens=reply.input_tokens if reply else 0,
-        output_tokens=reply.output_tokens if reply else 0,
-        cost_usd=reply.cost_usd if reply else 0.0,
-        duration_ms=int(took_s * 1000),
-        outcome=outcome,
-    )
+    return verdict if isinstance(verdict, Rejected) else None

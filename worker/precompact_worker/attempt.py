@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
 from redis.exceptions import RedisError
 
 from precompact_shared.logging import describe_exception, get_logger
@@ -15,13 +14,15 @@ from precompact_shared.settings import Settings
 from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
 from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionView
-from precompact_worker.asking import Chain, Ledger, SummaryRejected, check_reply, request_of
+from precompact_worker.asking import Chain, SummaryRejected, check_reply, request_of
+from precompact_worker.book import Book
 from precompact_worker.clearing import draft_clearing, enough_clearing, may_clear
 from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
 from precompact_worker.lease import Lease, LeaseLost
 from precompact_worker.outcomes import Ending, Outcome, outcome_of
 from precompact_worker.patience import patiently
 from precompact_worker.planning import Nothing, Wishes, make_plan, wishes_of
+from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive, render_facts
 from precompact_worker.providers.registry import make_chain
 from precompact_worker.snapshot import Snapshot, take_snapshot
@@ -51,6 +52,7 @@ class Tools:
     policy: Policy
     settings: Settings
     max_attempts: int
+    clients: Clients
     now_s: Callable[[], float]
     is_draining: Callable[[], bool]
 
@@ -73,7 +75,7 @@ class Attempt:
         self._job = job
         self._view = view
         self._refreshed = refreshed
-        self._book = Ledger(job)
+        self._book = Book(job, tools.now_s, tools.policy.price_of)
 
     async def run(self) -> Ended:
         """Works and tells the ledger; only a cancellation that is no drain goes through."""
@@ -127,7 +129,7 @@ class Attempt:
         limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
         if limits is None or not may_clear(self._job, wishes):
             return None
-        plan = enough_clearing(snapshot, policy.rules, limits)
+        plan = enough_clearing(snapshot, policy.rules, limits, policy.catalogue)
         return None if plan is None else draft_clearing(snapshot, plan, self._job, policy.rules)
 
     def _plan(self, snapshot: Snapshot, wishes: Wishes) -> Material:
@@ -142,7 +144,9 @@ class Attempt:
 
     async def _ask(self, material: Material, wishes: Wishes, deadline_s: float) -> Candidate:
         specs = chain_of(self._tools.policy, self._tools.settings)
-        providers = make_chain(specs, extractive_only=wishes.extractive_only)
+        providers = make_chain(
+            specs, self._tools.policy, self._tools.clients, extractive_only=wishes.extractive_only
+        )
         if not isinstance(providers[0], Extractive):
             await self._store_floor(material, wishes)
         chain = Chain(providers, self._tools.now_s)
@@ -155,6 +159,8 @@ class Attempt:
             provider=answered.provider,
             floor=False,
             calls=self._calls(),
+            seen_tokens=answered.reply.seen_tokens,
+            evidence=answered.evidence,
         )
 
     async def _store_floor(self, material: Material, wishes: Wishes) -> None:
@@ -220,4 +226,4 @@ class Attempt:
         return base
 
     def _calls(self) -> list[dict[str, object]]:
-        return [msgspec.to_builtins(call) for call in self._book.calls]
+        return self._book.records()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from precompact_shared.engine.edits import apply_context
@@ -95,6 +95,8 @@ def draft(
     provider: str,
     floor: bool,
     calls: Sequence[Mapping[str, Any]] = (),
+    seen_tokens: int | None = None,
+    evidence: float = 1.0,
 ) -> Candidate:
     """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself."""
     snapshot, plan = material.snapshot, material.plan
@@ -103,12 +105,16 @@ def draft(
     insert = _insert(material, text, pinned, refused=refused)
     entries = snapshot.between(snapshot.base.upto, plan.upto)
     seen = coverage(entries, entries)
+    if seen_tokens is not None:
+        kept = sum(entry.tokens for entry in entries if entry.seq < plan.summary_from)
+        seen = replace(seen, seen_tokens=min(seen_tokens + kept, seen.covered_tokens))
     body = {
         "insert": insert,
         "summary": text,
         "carried": material.carried.to_json(),
         "pinned": [entry.seq for entry in pinned],
         "coverage": {"seen_tokens": seen.seen_tokens, "covered_tokens": seen.covered_tokens},
+        "evidence": round(evidence, 4),
         "calls": list(calls),
     }
     tag = CandidateTag(

@@ -19,6 +19,7 @@ from precompact_shared.store.tenants import load_policy
 from precompact_shared.store.types import Answer
 from precompact_worker.attempt import Attempt, Ended, Tools
 from precompact_worker.patience import patiently
+from precompact_worker.providers.clients import Clients
 
 log = get_logger()
 
@@ -45,6 +46,7 @@ class Runner:
         self._layout = layout
         self._settings = settings
         self._now_s = now_s
+        self._clients = Clients(settings)
         self._running: set[asyncio.Task[Ended]] = set()
         self._draining = False
 
@@ -79,6 +81,10 @@ class Runner:
         for task in self._running:
             task.cancel()
 
+    async def close(self) -> None:
+        """Ends the connections to providers."""
+        await self._clients.close()
+
     async def _run(self, ref: Ref) -> Ended:
         session = SessionOps(self._layout.session(ref.tenant, ref.session))
         policy = await self._policy(ref.tenant)
@@ -109,6 +115,7 @@ class Runner:
             policy=policy,
             settings=self._settings,
             max_attempts=self._attempts(policy),
+            clients=self._clients,
             now_s=self._now_s,
             is_draining=lambda: self._draining,
         )

@@ -76,5 +76,6 @@ class Runtime:
 
     def close(self) -> None:
         """Ends the loop."""
+        self._threads.call(self._runner.close())
         self._threads.call(self._client.aclose())
         self._threads.stop()

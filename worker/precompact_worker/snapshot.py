@@ -36,6 +36,8 @@ class Base:
     """None: the facts have to be read off the originals again."""
     pinned: tuple[int, ...] = ()
     """Pinned entries that stand in the insert."""
+    summary: str = ""
+    """The readable summary that stands for it."""
 
     @property
     def read_from(self) -> int:
@@ -127,6 +129,7 @@ async def _read_base(
         insert=tuple(frozen.get("insert") or body.get("insert") or ()),
         carried=_carried(body.get("carried")),
         pinned=tuple(body.get("pinned") or ()),
+        summary=str(body.get("summary") or ""),
     )
 
 

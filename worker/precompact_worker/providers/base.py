@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.summary import Carried
-from precompact_shared.engine.types import Entry, Format
+from precompact_shared.engine.types import Entry, Format, Message
+from precompact_worker.book import Book
+from precompact_worker.prompting import Ask
 
 
 class Stop(StrEnum):
@@ -31,37 +33,65 @@ class Request:
     """Facts of everything covered, previous generations included; without those in `head`."""
     head: Carried | None = None
     """Facts of the head of a turn that the cut divides, to be told apart from the rest; None for none."""
+    known: Carried
+    """Both together."""
     covered: tuple[Entry, ...]
     """Entries that no summary has covered yet."""
     covered_tokens: int
     max_tokens: int
+    """Of the summary, in o200k tokens."""
     focus: str | None
     attempt: int
     """Of the job, from 1."""
+    previous: str = ""
+    """The summary that stands for what came before `covered`; empty for none."""
+    opening: tuple[Message, ...] = ()
+    """The messages that stand for what came before `covered` in the context."""
+    model: str | None = None
+    """Of the session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeReply:
+    """A provider's own block: messages (Anthropic) or items (Responses), each the bytes that came."""
+
+    family: str
+    """Models that may read it."""
+    items: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A summary as it came, and what it cost. Money in US dollars."""
+    """A summary as it came."""
 
     text: str
     tokens: int
     """Of the text, in o200k tokens."""
     stop: Stop = Stop.END
-    model: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
+    seen_tokens: int | None = None
+    """Of the covered entries' own tokens, how many the writer saw; None = all."""
+    asked: Ask | None = None
+    """The request that brought it, for a provider that can be asked again."""
+    native: NativeReply | None = None
 
 
 class Provider(Protocol):
-    """Writes summaries. Retries, deadlines and checks are not its business."""
+    """Writes summaries. Deadlines and checks are not its business; every call goes into the book."""
 
     @property
     def name(self) -> str:
         """As policies name it."""
         ...
 
-    async def summarise(self, request: Request) -> Reply:
-        """The summary. Raises `ProviderFailed` or `ProviderRefused`; may be cancelled at any await."""
+    async def summarise(self, request: Request, book: Book) -> Reply:
+        """The summary. Raises an error of `verdicts`; may be cancelled at any await."""
+        ...
+
+
+@runtime_checkable
+class Amends(Protocol):
+    """A provider that can be told what is wrong with its reply."""
+
+    async def amend(self, request: Request, reply: Reply, problem: str, book: Book) -> Reply:
+        """A better reply. Raises as `summarise` does."""
         ...

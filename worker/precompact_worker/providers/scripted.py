@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
-from precompact_shared.policy import Fault, ProviderSpec
+from precompact_shared.engine.usage import Usage
+from precompact_shared.errors import PrecompactError
+from precompact_shared.provider_spec import Fault, ProviderSpec
+from precompact_worker.book import Book
 from precompact_worker.providers.base import Reply, Request, Stop
 from precompact_worker.providers.extractive import render_facts
 from precompact_worker.providers.verdicts import ProviderFailed, ProviderRefused
@@ -20,8 +23,19 @@ class Scripted:
     def __init__(self, spec: ProviderSpec) -> None:
         self._spec = spec
 
-    async def summarise(self, request: Request) -> Reply:
+    async def summarise(self, request: Request, book: Book) -> Reply:
         """Waits, then answers or fails."""
+        with book.open(self.name) as call:
+            try:
+                reply = await self._answer(request)
+            except PrecompactError as failure:
+                call.outcome = failure.code
+                raise
+            call.usage = Usage(input_tokens=request.covered_tokens, output_tokens=reply.tokens)
+            call.outcome = "ok"
+        return reply
+
+    async def _answer(self, request: Request) -> Reply:
         await asyncio.sleep(self._spec.delay_s)
         fault = self._fault(request.attempt)
         if fault is Fault.HANG:
@@ -45,7 +59,7 @@ def _much_too_long(reply: Reply, request: Request) -> Reply:
 
 
 SPOILED: dict[Fault, Callable[[Reply, Request], Reply]] = {
-    Fault.EMPTY: lambda reply, _: replace(reply, text="  \n", tokens=0, output_tokens=0),
+    Fault.EMPTY: lambda reply, _: replace(reply, text="  \n", tokens=0),
     Fault.CUT_OFF: lambda reply, _: replace(
         reply, text=reply.text[: len(reply.text) // 2], stop=Stop.CUT_OFF
     ),

@@ -1,0 +1,96 @@
+"""Anthropic's Messages through its SDK: streamed, so that silence is noticed; nothing of the SDK's leaves this module."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from precompact_shared.engine.usage import anthropic_usage
+from precompact_shared.provider_spec import Platform, ProviderSpec
+from precompact_worker.book import Call
+from precompact_worker.prompting import Ask
+from precompact_worker.providers.anthropic_verdicts import judge_failure, judge_reply
+from precompact_worker.providers.clients import Clients
+from precompact_worker.providers.speaking import Said, guarded, lively, plain
+from precompact_worker.providers.verdicts import Finding
+
+BEDROCK_VERSION = "bedrock-2023-05-31"
+
+
+class AnthropicSpeaker:
+    """A Claude model that writes text."""
+
+    name = "anthropic"
+
+    def __init__(self, spec: ProviderSpec, clients: Clients) -> None:
+        self._spec = spec
+        self._clients = clients
+
+    @property
+    def model(self) -> str:
+        """As the policy names it."""
+        return self._spec.writer
+
+    async def say(self, ask: Ask, call: Call) -> Said:
+        """One message, streamed."""
+        reading = _Reading(call)
+        found = await guarded(
+            lambda: self._stream(ask, reading), judge_failure, timeout_s=self._spec.call_timeout_s
+        )
+        finding = found or judge_reply(reading.stop_reason, reading.text)
+        call.outcome = finding.code
+        return Said(reading.text, finding)
+
+    async def _stream(self, ask: Ask, reading: _Reading) -> Finding | None:
+        client = self._clients.anthropic(self._spec)
+        stream = await client.messages.create(stream=True, **self._body(ask))
+        reading.call.request_id = stream.response.headers.get("request-id")
+        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
+            async for event in events:
+                reading.take(plain(event))
+        return None
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._spec.writer,
+            "max_tokens": ask.max_tokens,
+            "system": ask.system,
+            "messages": [{"role": turn.role, "content": turn.text} for turn in ask.turns],
+        }
+        if self._spec.service_tier:
+            body["service_tier"] = self._spec.service_tier
+        if self._spec.platform is Platform.BEDROCK:
+            body["extra_body"] = {"anthropic_version": BEDROCK_VERSION}
+        return body
+
+
+class _Reading:
+    """A message as its events tell it. Without `message_stop` there is no stop reason: the stream was cut off."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.text = ""
+        self.stop_reason: str | None = None
+        self._told_stop: str | None = None
+        self._usage: dict[str, Any] = {}
+
+    def take(self, event: dict[str, Any]) -> None:
+        """The next event."""
+        match event.get("type"):
+            case "message_start":
+                self._count(event.get("message", {}).get("usage"))
+            case "content_block_start" | "content_block_delta":
+                part = event.get("content_block") or event.get("delta") or {}
+                if part.get("type") in {"text", "text_delta"}:
+                    self.text += part.get("text") or ""
+            case "message_delta":
+                self._told_stop = event.get("delta", {}).get("stop_reason")
+                self._count(event.get("usage"))
+            case "message_stop":
+                self.stop_reason = self._told_stop
+
+    def _count(self, told: Any) -> None:
+        """Later figures replace earlier ones; what they leave out stays."""
+        if isinstance(told, dict):
+            self._usage |= {name: value for name, value in told.items() if value is not None}
+            self.call.usage = anthropic_usage(self._usage)

@@ -1,0 +1,155 @@
+"""OpenAI's two protocols through its SDK, streamed; events are read here, since the SDK raises for too few of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from precompact_shared.engine.usage import chat_usage, responses_usage
+from precompact_shared.provider_spec import Api, ProviderSpec
+from precompact_worker.book import Call
+from precompact_worker.prompting import Ask
+from precompact_worker.providers.clients import Clients
+from precompact_worker.providers.openai_verdicts import judge_choice, judge_failure, judge_response
+from precompact_worker.providers.speaking import Said, guarded, lively, plain
+from precompact_worker.providers.verdicts import Failure, Finding
+
+REASONING_TOKENS = 4_096
+"""Room for reasoning, which counts as output."""
+LEAST_OUTPUT_TOKENS = 16
+_REASONS = re.compile(r"^(?:o\d|gpt-[5-9])")
+
+
+class OpenAISpeaker:
+    """A model behind Responses or Chat Completions that writes text."""
+
+    name = "openai"
+
+    def __init__(self, spec: ProviderSpec, clients: Clients) -> None:
+        self._spec = spec
+        self._clients = clients
+
+    @property
+    def model(self) -> str:
+        """As the policy names it."""
+        return self._spec.writer
+
+    async def say(self, ask: Ask, call: Call) -> Said:
+        """One reply, streamed."""
+        if self._spec.api is Api.CHAT:
+            return await self._ask(_ChatReading(call), lambda reading: self._chat(ask, reading))
+        return await self._ask(_ResponseReading(call), lambda reading: self._respond(ask, reading))
+
+    async def _ask(self, reading: Any, work: Callable[[Any], Awaitable[None]]) -> Said:
+        found = await guarded(lambda: work(reading), judge_failure, timeout_s=self._spec.call_timeout_s)
+        finding: Finding = found or reading.finding()
+        reading.call.outcome = finding.code
+        return Said(reading.text, finding)
+
+    async def _respond(self, ask: Ask, reading: _ResponseReading) -> None:
+        client = self._clients.openai(self._spec)
+        body = {
+            "model": self._spec.writer,
+            "instructions": ask.system,
+            "input": [{"role": turn.role, "content": turn.text} for turn in ask.turns],
+            "max_output_tokens": self._room(ask),
+            "store": False,
+            "truncation": "disabled",
+            **self._tier(),
+        }
+        stream = await client.responses.create(stream=True, **body)
+        await self._read(stream, reading)
+
+    async def _chat(self, ask: Ask, reading: _ChatReading) -> None:
+        client = self._clients.openai(self._spec)
+        turns = [{"role": turn.role, "content": turn.text} for turn in ask.turns]
+        body = {
+            "model": self._spec.writer,
+            "messages": [{"role": "system", "content": ask.system}, *turns],
+            "max_completion_tokens": self._room(ask),
+            "stream_options": {"include_usage": True},
+            **self._tier(),
+        }
+        stream = await client.chat.completions.create(stream=True, **body)
+        await self._read(stream, reading)
+
+    async def _read(self, stream: Any, reading: _ResponseReading | _ChatReading) -> None:
+        reading.call.request_id = stream.response.headers.get("x-request-id")
+        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
+            async for event in events:
+                reading.take(plain(event))
+
+    def _room(self, ask: Ask) -> int:
+        spare = REASONING_TOKENS if _REASONS.match(self._spec.writer) else 0
+        return max(LEAST_OUTPUT_TOKENS, ask.max_tokens + spare)
+
+    def _tier(self) -> dict[str, Any]:
+        return {"service_tier": self._spec.service_tier} if self._spec.service_tier else {}
+
+
+class _ResponseReading:
+    """A response as its events tell it: only a terminal event makes it one."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.text = ""
+        self._final: dict[str, Any] | None = None
+        self._error: Finding | None = None
+
+    def take(self, event: dict[str, Any]) -> None:
+        """The next event."""
+        match event.get("type"):
+            case "response.output_text.delta":
+                self.text += event.get("delta") or ""
+            case "response.completed" | "response.failed" | "response.incomplete":
+                self._final = event.get("response") or {}
+                self.call.usage = responses_usage(self._final.get("usage"))
+                self.text = _texts(self._final, "output_text", "text") or self.text
+            case "error":
+                failure = Failure(200, code=str(event.get("code") or ""), text=str(event.get("message")))
+                self._error = judge_failure(failure)
+
+    def finding(self) -> Finding:
+        """What came of it."""
+        if self._error is not None:
+            return self._error
+        final = self._final or {}
+        return judge_response(
+            final.get("status"),
+            code=str((final.get("error") or {}).get("code") or ""),
+            reason=str((final.get("incomplete_details") or {}).get("reason") or ""),
+            text=self.text,
+            refused=bool(_texts(final, "refusal", "refusal")),
+        )
+
+
+def _texts(response: dict[str, Any], kind: str, field: str) -> str:
+    items = response.get("output") or []
+    parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or []]
+    return "".join(part.get(field) or "" for part in parts if part.get("type") == kind)
+
+
+class _ChatReading:
+    """A completion as its chunks tell it. The usage chunk comes last and has no choices."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.text = ""
+        self._finish: str | None = None
+        self._refused = False
+
+    def take(self, chunk: dict[str, Any]) -> None:
+        """The next chunk."""
+        if chunk.get("usage"):
+            self.call.usage = chat_usage(chunk["usage"])
+        for choice in chunk.get("choices") or []:
+            delta = choice.get("delta") or {}
+            self.text += delta.get("content") or ""
+            self._refused = self._refused or bool(delta.get("refusal"))
+            self._finish = choice.get("finish_reason") or self._finish
+
+    def finding(self) -> Finding:
+        """What came of it."""
+        return judge_choice(self._finish, self.text, refused=self._refused)

@@ -1,0 +1,78 @@
+"""One call to a model that writes: what comes back, and how whatever can go wrong becomes a finding."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from precompact_shared.clock import now_ms
+from precompact_worker.book import Call
+from precompact_worker.prompting import Ask
+from precompact_worker.providers.failures import IdleTimeout, facts_of
+from precompact_worker.providers.verdicts import Failure, Finding
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The text of a reply, as far as it came, and what it means."""
+
+    text: str
+    finding: Finding
+
+
+class Speaker(Protocol):
+    """A model on a server, asked once."""
+
+    @property
+    def name(self) -> str:
+        """The provider's, as policies name it."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's."""
+        ...
+
+    async def say(self, ask: Ask, call: Call) -> Said:
+        """One call. Usage goes into `call` as soon as it is known. Failures are findings; raises nothing of an SDK's."""
+        ...
+
+
+async def guarded(
+    work: Callable[[], Awaitable[T]], judge: Callable[[Failure], Finding], *, timeout_s: float
+) -> T | Finding:
+    """What `work` gives within the time, or what its failure means. Errors that are no provider's doing go through."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await work()
+    except Exception as error:
+        failure = facts_of(error, now_ms() / 1000)
+        if failure is None:
+            raise
+        # The SDK's error ends here: it may quote the request, and some do not pickle.
+        return judge(failure)
+
+
+async def lively(events: AsyncIterator[T], idle_s: float) -> AsyncGenerator[T, None]:
+    """The events; raises `IdleTimeout` when none comes for so many seconds."""
+    while True:
+        try:
+            async with asyncio.timeout(idle_s):
+                event = await anext(events)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise IdleTimeout from None
+        yield event
+
+
+def plain(model: Any) -> dict[str, Any]:
+    """An SDK's value as the JSON object that came."""
+    if isinstance(model, dict):
+        return model
+    told = model.to_dict(mode="json", warnings=False)
+    return told if isinstance(told, dict) else {}
