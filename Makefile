@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 PYTHON := exec $(VENV)/bin/python
 STAMP := $(VENV)/.made
-SOURCES := api scheduler worker shared cli client tests scripts examples
+SOURCES := api scheduler worker shared standin cli client tests scripts examples
 ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -14,6 +14,7 @@ PACKAGES = [
     "client/precompact",
     "scheduler/precompact_scheduler",
     "shared/precompact_shared",
+    "standin/precompact_standin",
     "worker/precompact_worker",
 ]
 

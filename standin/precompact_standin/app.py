@@ -1,0 +1,155 @@
+"""The ASGI application: reads a request, lets it in, has it answered by its protocol, and sends what comes of it."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from precompact_standin import anthropic, openai
+from precompact_standin.answers import Answer
+from precompact_standin.control import control_routes
+from precompact_standin.delivery import ABORT, Delivery
+from precompact_standin.faults import ON_THE_WAY
+from precompact_standin.refusal import Refusal
+from precompact_standin.requestlog import outline
+from precompact_standin.scenario import Scenario
+from precompact_standin.state import Call, State
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How one family of endpoints writes errors and reads keys."""
+
+    refused: Callable[[Refusal, str], Answer]
+    faulty: Callable[[Any, str], Answer | None]
+    key: Callable[[Mapping[str, str]], str]
+    id_header: str
+
+
+ANTHROPIC = Protocol(anthropic.refused, anthropic.faulty, anthropic.key_of, "request-id")
+OPENAI = Protocol(openai.refused, openai.faulty, openai.key_of, "x-request-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One path, its protocol and what answers it. `generates`: uses up the script."""
+
+    path: str
+    protocol: Protocol
+    handle: Callable[[State, Call], Answer]
+    generates: bool = True
+
+
+ENDPOINTS = (
+    Endpoint("/v1/messages", ANTHROPIC, anthropic.messages),
+    Endpoint("/v1/messages/count_tokens", ANTHROPIC, anthropic.count_tokens, generates=False),
+    Endpoint("/v1/responses", OPENAI, openai.responses),
+    Endpoint("/v1/responses/compact", OPENAI, openai.compact),
+    Endpoint("/v1/responses/input_tokens", OPENAI, openai.input_tokens, generates=False),
+    Endpoint("/v1/chat/completions", OPENAI, openai.chat),
+)
+_ALIASES = ("", "/openai")
+"""`/openai/v1/…` is where the newer Azure clients go."""
+
+
+class StandIn:
+    """The application. `state` is there for tests in the same process."""
+
+    def __init__(self, scenario: Scenario, ranks: Path | None = None) -> None:
+        self.state = State(scenario, ranks)
+        self._routes = Starlette(
+            routes=[
+                *(self._route(endpoint, alias) for endpoint in ENDPOINTS for alias in _aliases(endpoint)),
+                *control_routes(self.state),
+            ]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        scope[ABORT] = lambda: _reset(send)
+        await self._routes(scope, receive, send)
+
+    def _route(self, endpoint: Endpoint, alias: str) -> Route:
+        async def serve(request: Request) -> Delivery:
+            return self._serve(endpoint, request.headers, await request.body())
+
+        return Route(alias + endpoint.path, serve, methods=["POST"])
+
+    def _serve(self, endpoint: Endpoint, raw_headers: Mapping[str, str], content: bytes) -> Delivery:
+        state, protocol = self.state, endpoint.protocol
+        headers = dict(raw_headers)
+        entry = state.log.note("POST", endpoint.path, headers, len(content))
+        request_id = entry["request_id"] = state.next_id("req")
+        fault = None
+        try:
+            fault, reply = state.deck.deal(endpoint.path, headers, generates=endpoint.generates)
+            entry["fault"] = fault.kind if fault else None
+            answer = protocol.faulty(fault, request_id) if fault else None
+            if answer is None:
+                body = _parsed(content)
+                entry.update(outline(body))
+                workspace = _let_in(state, protocol.key(headers))
+                call = Call(request_id, endpoint.path, headers, body, workspace, fault, reply, entry)
+                answer = endpoint.handle(state, call)
+        except Refusal as refusal:
+            entry["refusal"] = {"rule": refusal.rule, "code": refusal.code, "message": refusal.message}
+            answer = protocol.refused(refusal, request_id)
+        entry["status"] = answer.status
+        on_the_way = fault if fault and fault.kind in ON_THE_WAY else None
+        answer = answer.with_headers({protocol.id_header: request_id})
+        return Delivery(answer, state.scenario.pace, on_the_way)
+
+
+def create_app(scenario: Scenario | None = None, ranks: Path | None = None) -> StandIn:
+    """The ASGI application playing a scenario.
+
+    `ranks` is tiktoken's `o200k_base` rank file, plain or .gz; without it tokens are UTF-8 bytes / 3.
+    """
+    return StandIn(scenario or Scenario(), ranks)
+
+
+def _aliases(endpoint: Endpoint) -> tuple[str, ...]:
+    return _ALIASES if endpoint.protocol is OPENAI else ("",)
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    if len(content) > MAX_BODY_BYTES:
+        text = "Request exceeds the maximum size"
+        raise Refusal(text, 413, "request_too_large", rule="A21")
+    try:
+        body = msgspec.json.decode(content)
+    except msgspec.DecodeError as error:
+        raise Refusal(f"The request body is not valid JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise Refusal("The request body is not a JSON object")
+    return body
+
+
+def _let_in(state: State, key: str) -> str:
+    workspace = state.workspace(key)
+    if workspace is None:
+        raise Refusal("invalid api key", 401, "authentication_error", code="invalid_api_key")
+    return workspace
+
+
+def _reset(send: Send) -> None:
+    """Reset the connection under a response: the server's own send belongs to the object that holds it."""
+    transport = getattr(getattr(send, "__self__", None), "transport", None)
+    if transport is None:
+        raise ConnectionResetError("this server gives no way to reset its connection")
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
