@@ -8,6 +8,7 @@ from typing import Generic, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
+from precompact_shared.engine.catalogue import Catalogue, Tool, ToolKind, shipped_catalogue
 from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
 from precompact_shared.errors import Configuration, PrecompactError
@@ -59,6 +60,33 @@ class PriceSpec(Frozen):
         return Price(self.input, read, write, self.output)
 
 
+class ToolSpec(Frozen):
+    """What a tool is for, as the tools catalogue says it."""
+
+    kind: ToolKind
+    path_arg: str | tuple[str, ...] = Field(
+        (), description="Argument that names a file; several: the first there."
+    )
+    command_arg: str | tuple[str, ...] = Field(
+        (), description="Argument that holds a shell command or a patch."
+    )
+    refetchable: bool = Field(default=False, description="Calling it again gives the same result.")
+    protect: bool = Field(default=False, description="Its results are never cleared.")
+    keep_recent: int = Field(0, ge=0, description="So many of its newest results are never cleared.")
+
+    @property
+    def tool(self) -> Tool:
+        """The row of the catalogue."""
+        return Tool(
+            kind=self.kind,
+            path_args=(self.path_arg,) if isinstance(self.path_arg, str) else self.path_arg,
+            command_args=(self.command_arg,) if isinstance(self.command_arg, str) else self.command_arg,
+            refetchable=self.refetchable,
+            protect=self.protect,
+            keep_recent=self.keep_recent,
+        )
+
+
 class Policy(Frozen):
     """A tenant's policy. Every field has the value that suits somebody who has set nothing."""
 
@@ -77,7 +105,10 @@ class Policy(Frozen):
     paused: bool = Field(default=False, description="True: nothing new below `hard`.")
     p95_job_s: float = Field(30, gt=0, le=3600, description="Seconds 95 of 100 jobs need at most.")
     cache_ttl_s: float = Field(
-        300, gt=0, le=86_400, description="Seconds a prompt cache outlives a pause (5 minutes, or 1 hour if bought)."
+        300,
+        gt=0,
+        le=86_400,
+        description="Seconds a prompt cache outlives a pause (5 minutes, or 1 hour if bought).",
     )
     summary_max_tokens: int | None = Field(None, ge=256, description="None = as the preset says.")
     job_deadline_s: float | None = Field(
@@ -94,6 +125,12 @@ class Policy(Frozen):
     )
     redact: Redaction = Field(
         Redaction.NEVER, description="When secrets are masked before anything is sent to a provider."
+    )
+
+    tools: dict[str, ToolSpec] = Field(
+        default_factory=dict,
+        max_length=500,
+        description="Pattern of a tool's name -> what it is for; goes in front of the shipped catalogue.",
     )
 
     @model_validator(mode="after")
@@ -114,6 +151,12 @@ class Policy(Frozen):
             min_tokens=self.min_tokens,
             keep_tokens=self.keep_tokens,
         )
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The tools catalogue with the tenant's own rows in front."""
+        own = {pattern: spec.tool for pattern, spec in self.tools.items()}
+        return shipped_catalogue().extended(own) if own else shipped_catalogue()
 
     @property
     def rules(self) -> Preset:

@@ -10,10 +10,13 @@ import pytest
 
 from precompact.splice import apply_context
 from precompact_shared.clock import monotonic_s
+from precompact_shared.engine.catalogue import ToolKind
 from precompact_shared.engine.clearing import is_cleared
 from precompact_shared.engine.types import Format
 from precompact_shared.engine.validate import validate
+from precompact_shared.policy import Policy, ToolSpec
 from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, JobKind
 from precompact_worker.attempt import Ended
 from precompact_worker.run import Ref, Runner
@@ -184,6 +187,15 @@ async def test_a_manual_job_summarises(session: Session) -> None:
     """Who asks by hand wants what was asked for."""
     session.start()
     assert await session.work(JobKind.MANUAL) == Ended("stored")
+    assert session.candidate().kind == "summary"
+
+
+async def test_a_tenant_may_protect_a_tool(session: Session) -> None:
+    """Its row goes in front of the shipped one."""
+    session.start()
+    policy = Policy(tools={"read": ToolSpec(kind=ToolKind.READ, protect=True)})
+    session.service.store.run(save_policy(session.service.tenant, policy))
+    assert await session.work() == Ended("stored")
     assert session.candidate().kind == "summary"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from precompact_shared.engine.catalogue import Catalogue
 from precompact_shared.engine.clearing import Clearing, plan_clearing
 from precompact_shared.engine.edits import edit_to_json
 from precompact_shared.engine.preset import Limits, Preset
@@ -19,7 +20,9 @@ def may_clear(job: JobTag, wishes: Wishes) -> bool:
     return job.kind is not JobKind.MANUAL and job.base is None and wishes == Wishes()
 
 
-def enough_clearing(snapshot: Snapshot, preset: Preset, limits: Limits) -> Clearing | None:
+def enough_clearing(
+    snapshot: Snapshot, preset: Preset, limits: Limits, catalogue: Catalogue
+) -> Clearing | None:
     """What to clear, if that alone gets the context below where work would begin again; else None.
 
     Edits go on behind those that stand, or the store would not take them for news (rule 7).
@@ -31,6 +34,7 @@ def enough_clearing(snapshot: Snapshot, preset: Preset, limits: Limits) -> Clear
         tail,
         preset.clearing,
         held=snapshot.held.edits,
+        catalogue=catalogue,
         model=view.model,
         context_tokens=view.tokens,
     )

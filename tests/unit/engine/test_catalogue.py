@@ -21,6 +21,7 @@ from precompact_shared.engine.catalogue import (
 )
 from precompact_shared.engine.types import Call
 from precompact_shared.errors import Configuration
+from precompact_shared.policy import Policy, parse_policy
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: docs/b c.md\n+z\n*** End Patch"
 
@@ -211,3 +212,14 @@ def test_a_tool_of_a_server_is_found_however_the_names_are_joined() -> None:
         assert own.find(name).kind is ToolKind.READ, name
     assert not own.knows("open")
     assert parse_catalogue(f"[[tool]]\nalone = true\n{rows}").knows("open")
+
+
+def test_a_policy_extends_the_catalogue() -> None:
+    """Rows of a tenant, one argument name or several; without any it is the shipped one."""
+    assert Policy().catalogue is SHIPPED
+    row = {"kind": "read", "path_arg": "doc", "command_arg": ["a", "b"], "protect": True}
+    own = parse_policy(json.dumps({"tools": {"crm_*": row}})).catalogue
+    assert own.find("CRM_get") == Tool(ToolKind.READ, ("doc",), ("a", "b"), protect=True)
+    assert own.find("Read") == SHIPPED.find("Read")
+    with pytest.raises(Configuration, match="kind"):
+        parse_policy('{"tools": {"x": {"kind": "eat"}}}')
