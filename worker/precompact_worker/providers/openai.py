@@ -106,7 +106,8 @@ class _ResponseReading:
             case "response.completed" | "response.failed" | "response.incomplete":
                 self._final = event.get("response") or {}
                 self.call.usage = responses_usage(self._final.get("usage"))
-                self.text = _texts(self._final, "output_text", "text") or self.text
+                if self._final.get("output"):  # some servers leave it out
+                    self.text = _texts(self._final, "output_text", "text")
             case "error":
                 failure = Failure(200, code=str(event.get("code") or ""), text=str(event.get("message")))
                 self._error = judge_failure(failure)
