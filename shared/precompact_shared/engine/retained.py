@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from precompact_shared.engine.formats import facts, text_of_user, user_message
 from precompact_shared.engine.preset import Injection
-from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.shorten import Ends, Unit, shorten
 from precompact_shared.engine.summary.voice import tell_apart
 from precompact_shared.engine.types import Entry, Format, Message
@@ -51,7 +50,7 @@ def _newest_first(
         *((entry.message, f"[r:{entry.seq}]") for entry in covered if not entry.pinned),
     ]
     for message, address in reversed(list(listed)):
-        if facts(wire, message).user_turn and summary_preset(wire, message) is None:
+        if facts(wire, message).user_turn:
             text = text_of_user(wire, message)
             words = tell_apart(text).words
             if words:

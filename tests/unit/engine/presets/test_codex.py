@@ -191,3 +191,21 @@ def test_it_works_on_responses_items_too() -> None:
     behind = plan_cut(Format.OPENAI_RESPONSES, waiting, keep_tokens=0, at_least=0, rule=CODEX.cut)
     assert isinstance(behind, Cut)
     assert behind.upto == 4
+
+
+def test_what_is_pinned_travels_once() -> None:
+    """Neither the covered part nor the earlier insert gives a pinned text a second time."""
+    rules = Entry(0, user("the rules"), 3, pinned=True)
+    covered = [replace(rules, pinned=False), *plain([user("one"), model("m")], start=1)]
+    first = render_insert(C, CODEX, "s", [rules], covered=covered)
+    assert [message["content"] for message in first[:-1]] == ["the rules", "one"]
+    second = render_insert(C, CODEX, "t", [rules], covered=plain([user("two")], start=3), earlier=first)
+    assert [message["content"] for message in second[:-1]] == ["the rules", "one", "two"]
+
+
+def test_a_quoted_tag_makes_no_summary() -> None:
+    """Only a message that begins with it is one."""
+    quoted = user('why does it say <conversation-summary preset="codex/1">?')
+    assert summary_preset(C, quoted) is None
+    assert inserted(plain([quoted, model("m")]))[0] == quoted["content"]
+    assert summary_preset(C, model('<conversation-summary preset="codex/1">')) is None
