@@ -60,6 +60,8 @@ def count_text(text: str) -> int:
     Text above 2 million characters is sampled at even distances. Without the rank file: UTF-8 bytes / 3, rounded
     up.
     """
+    if len(text) <= PIECE_CHARS:
+        return _count_piece(text)
     if len(text) <= SAMPLE_ABOVE_CHARS:
         return sum(_count_piece(piece) for piece in _pieces(text))
     counted = sum(_count_piece(piece) for piece in _samples(text))
@@ -79,6 +81,7 @@ def count_message(format: Format, message: Any, model: str | None) -> int:  # no
     return round(text * factor) + media + MESSAGE_TOKENS
 
 
+@lru_cache(maxsize=512)
 def family_factor(model: str | None) -> float:
     """How many tokens the model's own tokenizer makes of one of o200k: 1.5 Claude from 4.7 on, 1.3 older, else 1."""
     if model is None or "claude" not in model.lower():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precompact_shared.engine.identity import _write_deep, canonical, digest
+from precompact_shared.engine.identity import _encode, _write, _write_deep, canonical, digest
 from precompact_shared.engine.types import Format, Message
 from tests.support.histories import any_history
 
@@ -47,6 +47,12 @@ def test_every_json_value_has_a_canonical_form(wire: Format, value: Any) -> None
     written = canonical(wire, value)
     assert written == canonical(wire, copy.deepcopy(value))
     assert canonical(wire, [value, 0]) != canonical(wire, [value, 1])
+
+
+@given(json_values)
+def test_the_fast_way_to_write_gives_the_bytes_of_the_slow_one(value: Any) -> None:
+    """Control characters, floats, surrogates and numbers beyond 64 bits too: a digest must not depend on the way."""
+    assert _write(value) == _encode(value).encode("utf-8", "surrogatepass")
 
 
 @given(formats, st.dictionaries(st.text(max_size=6), json_values, max_size=5))

@@ -42,7 +42,8 @@ def _facts_of_parts(role: Role, parts: list[dict[str, Any]], *, blank: bool) -> 
     for index, part in enumerate(parts):
         kind = part["type"]
         if kind == "text":
-            read_text(part, "text", f"content[{index}].")
+            if type(part.get("text")) is not str:
+                read_text(part, "text", f"content[{index}].")
         elif kind in _THINKING:
             thinking.append(index)
         elif kind in _CALLS:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class InvalidEntry(ValueError):
     """The value is no message of the format.
@@ -41,6 +43,8 @@ def read_parts(value: Any, where: str) -> list[dict[str, Any]] | str:
     if type(value) is not list:
         raise InvalidEntry("missing" if value is None else "wrong_type", where)
     for index, part in enumerate(value):
+        if type(part) is dict and type(part.get("type")) is str:
+            continue
         read_text(read_object(part, f"{where}[{index}]"), "type", f"{where}[{index}].")
     return value
 
@@ -50,7 +54,7 @@ def as_json(value: Any) -> str:
     if type(value) is str:
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _compact(value)
     except (RecursionError, ValueError):
         return ""
 
