@@ -228,6 +228,9 @@ async def test_what_was_cleared_is_not_cleared_again_and_new_results_are(session
     assert answer["context"]["edits"][: len(edited(first))] == first["context"]["edits"]
     assert len(edited(answer)) > len(edited(first))
     assert len(set(edited(answer))) == len(edited(answer))
+    older, newer = session.service.store.run(reading.checkpoints(session.service.keys("s")))
+    assert newer.cleared[: len(older.cleared)] == older.cleared
+    assert newer.insert_tokens == -sum(tokens for _, tokens in newer.cleared)
     session.context(answer)
 
 

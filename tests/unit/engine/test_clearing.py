@@ -403,6 +403,15 @@ def test_nothing_to_clear_has_a_reason(messages: list[Message], rule: ClearingRu
     assert plan.reason is reason
 
 
+def test_a_pinned_result_stays() -> None:
+    """What is never covered is never cleared."""
+    messages = [ASK, called(ids="a"), answered(BIG, "a"), called(ids="b"), answered(BIG, "b")]
+    entries = [replace(one, pinned=one.seq == 2) for one in counted(Format.ANTHROPIC, messages)]
+    plan = plan_clearing(Format.ANTHROPIC, entries, CLEAR_ALL)
+    assert isinstance(plan, Clearing)
+    assert [edit.seq for edit in plan.edits] == [4]
+
+
 def test_a_tool_turn_is_a_reply_with_all_its_results() -> None:
     """Parallel calls, and results in messages of their own, are one turn."""
     split = [answered(BIG, "a"), answered(BIG, "b")]
