@@ -99,12 +99,22 @@ def replay(  # noqa: PLR0917
 
 
 @app.command()
-def inspect(file: File, window: Window = None, as_json: Json = False) -> None:
+def inspect(
+    file: File,
+    window: Window = None,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Name every provider rule it breaks; 1 if it would be refused.")
+    ] = False,
+    policy: Annotated[
+        Path | None, typer.Option(help="A policy as JSON; its `tools` are known besides the shipped ones.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show what a conversation is made of, what would trigger when, and where each preset would cut."""
     with told():
         from precompact_cli.inspecting import run_inspect
 
-        _end(run_inspect(file, window=window, as_json=as_json))
+        _end(run_inspect(file, window=window, policy=policy, judged=validate, as_json=as_json))
 
 
 @app.command()
@@ -135,6 +145,21 @@ def why(
         from precompact_cli.why import run_why
 
         _end(run_why(session, url=url, key=key, last=last, as_json=as_json))
+
+
+@app.command()
+def key(
+    tenant: Annotated[str, typer.Argument(help="Name of the tenant; made if there is none.")],
+    scope: Annotated[
+        list[str] | None, typer.Option(help="agent, ops, admin or platform; repeat for more. Default: agent.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Issue a key straight into the store of PRECOMPACT_STATE_REDIS_URL: the first one of a new deployment."""
+    with told():
+        from precompact_cli.keys import run_key
+
+        _end(run_key(tenant, scope or ["agent"], as_json=as_json))
 
 
 @app.command()

@@ -14,24 +14,41 @@ P95_ALLOWANCE = 1.25
 """How much longer than the scripted delay a job takes at the slow end: loading, queueing, storing."""
 
 
-def admit(state_url: str, tenant: str, *, policy: Policy | None = None, new_key: bool = False) -> str | None:
+OWNER = frozenset({tenants.Scope.AGENT, tenants.Scope.OPS})
+
+
+def admit(
+    state_url: str,
+    tenant: str,
+    *,
+    policy: Policy | None = None,
+    new_key: bool = False,
+    scopes: frozenset[tenants.Scope] = OWNER,
+) -> str | None:
     """Makes the tenant if need be. A key is issued to a new tenant, or on request; else None: keys are kept hashed."""
     try:
         with sync_client(state_url) as client:
-            return _admit(SyncStore(client), tenant, policy, new_key=new_key)
+            return _admit(SyncStore(client), tenant, policy, new_key=new_key, scopes=scopes)
     except (RedisError, OSError) as error:
         raise Unavailable(
             f"The state Redis does not answer ({type(error).__name__}); check PRECOMPACT_STATE_REDIS_URL."
         ) from None
 
 
-def _admit(store: SyncStore, tenant: str, policy: Policy | None, *, new_key: bool) -> str | None:
+def _admit(
+    store: SyncStore,
+    tenant: str,
+    policy: Policy | None,
+    *,
+    new_key: bool,
+    scopes: frozenset[tenants.Scope],
+) -> str | None:
     is_new = store.run(tenants.create_tenant(tenant))
     if policy is not None:
         store.run(tenants.save_policy(tenant, policy))
     if not (is_new or new_key):
         return None
-    issued = tenants.issue_key(tenant, frozenset({tenants.Scope.AGENT, tenants.Scope.OPS}))
+    issued = tenants.issue_key(tenant, scopes)
     store.run(issued.op)
     return issued.secret
 
