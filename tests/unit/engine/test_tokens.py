@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import sys
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,21 @@ def test_the_counts_are_those_of_the_published_encoding(
     published = tiktoken.get_encoding("o200k_base")
     ours = tokens._encoding()
     assert ours is not None
-    assert ours._pat_str == published._pat_str
+    assert published._pat_str == tokens._O200K_PATTERN
     assert ours.encode_ordinary(PROSE) == published.encode_ordinary(PROSE)
     assert ours.n_vocab == published.n_vocab
+
+
+@given(st.text() | st.text(alphabet=" \t\n\r\u00a0aA1é汉.,/'s{}", max_size=60))
+def test_the_grouped_pattern_parts_text_as_the_published_one(text: str) -> None:
+    """White space of every kind before words, numbers, marks and ends above all."""
+    ours, published = _patterned(tokens._GROUPED_PATTERN), _patterned(tokens._O200K_PATTERN)
+    assert ours.encode_ordinary(text) == published.encode_ordinary(text)
+
+
+@cache
+def _patterned(pattern: str) -> tiktoken.Encoding:
+    return tiktoken.Encoding("test", pat_str=pattern, mergeable_ranks=tokens._read_ranks(), special_tokens={})
 
 
 def test_without_the_file_bytes_are_counted(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
