@@ -83,6 +83,8 @@ class Attempt:
             candidate, left_s = await self._make()
             return await self._put(candidate, left_s)
         except LeaseLost as lost:
+            if self._book.calls:  # what was used is on record even where nothing else is
+                await self._finish(Outcome(Ending.RELEASE, "lost"), DRAIN_PATIENCE_S)
             return Ended("lost", lost.reason)
         except asyncio.CancelledError:
             if not self._tools.is_draining():
@@ -108,6 +110,7 @@ class Attempt:
             Lease(self._beat, lease_s=lease_s, now_s=self._tools.now_s) as lease,
             asyncio.timeout(self._tools.deadline_s),
         ):
+            self._book.note = lease.beat
             snapshot = await self._snapshot()
             cleared = await asyncio.to_thread(self._clear, snapshot, wishes)
             if cleared is not None:
@@ -212,7 +215,11 @@ class Attempt:
 
     async def _beat(self, announcement: Announcement | None) -> Answer:
         op = self._tools.session.beat(
-            self._job.jid, self._job.fence, lease_ms=self._tools.lease_ms, announce=announcement
+            self._job.jid,
+            self._job.fence,
+            lease_ms=self._tools.lease_ms,
+            announce=announcement,
+            calls=self._calls(),
         )
         return await self._tools.store.run(op)
 

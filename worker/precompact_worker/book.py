@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -12,6 +12,8 @@ from precompact_shared.engine.usage import Usage
 from precompact_shared.prices import Price
 from precompact_shared.store.types import JobTag
 
+BEGUN = "begun"
+"""Noted before the call; still there when its worker was killed."""
 CANCELLED = "cancelled"
 
 
@@ -34,6 +36,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`ok`, or why its answer was not used."""
     request_id: str | None
     """The provider's."""
+    estimated: bool = False
+    """Nobody told the usage: the call did not end, and the prompt's size is our estimate."""
 
 
 @dataclass(slots=True)
@@ -45,10 +49,15 @@ class Call:
     model: str | None
     mode: str
     begun_s: float
+    expected: Usage = field(default_factory=Usage)
+    """Used in place of `usage` for a call that did not end and told nothing."""
     usage: Usage = field(default_factory=Usage)
-    outcome: str = CANCELLED
+    outcome: str = BEGUN
     request_id: str | None = None
     took_s: float = 0.0
+
+
+UNFINISHED = frozenset({BEGUN, CANCELLED, "timeout", "provider_timeout", "unreachable", "cut_off"})
 
 
 def _free(_model: str) -> Price | None:
@@ -63,10 +72,12 @@ class Book:
     now_s: Callable[[], float]
     price_of: Callable[[str], Price | None] = _free
     calls: list[Call] = field(default_factory=list)
+    note: Callable[[], Awaitable[None]] | None = None
+    """Writes the records to the ledger: before each paid call, so that it is known even if this process dies."""
 
     @contextmanager
     def open(self, provider: str, model: str | None = None, *, mode: str = "code") -> Iterator[Call]:
-        """A new call. It is on record whatever happens; one that says nothing else was cancelled."""
+        """A new call. It is on record whatever happens; one that ends without a word was cancelled."""
         # Unique: fences never repeat in a job, and this counts within one.
         call_id = f"{self.job.jid}:{self.job.fence}:{len(self.calls) + 1}"
         call = Call(call_id, provider, model, mode, self.now_s())
@@ -74,6 +85,7 @@ class Book:
         try:
             yield call
         finally:
+            call.outcome = CANCELLED if call.outcome == BEGUN else call.outcome
             call.took_s = self.now_s() - call.begun_s
 
     def name_cancelled(self, since: int, outcome: str) -> None:
@@ -86,23 +98,26 @@ class Book:
         return [msgspec.to_builtins(self._record(call)) for call in self.calls]
 
     def _record(self, call: Call) -> CallRecord:
+        estimated = call.usage == Usage() and call.outcome in UNFINISHED
+        usage = call.expected if estimated else call.usage
         return CallRecord(
             id=call.id,
             provider=call.provider,
             model=call.model,
             mode=call.mode,
-            input_tokens=call.usage.input_tokens,
-            cache_read_tokens=call.usage.cache_read_tokens,
-            cache_write_tokens=call.usage.cache_write_tokens,
-            output_tokens=call.usage.output_tokens,
-            cost_usd=self._cost(call),
+            input_tokens=usage.input_tokens,
+            cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=self._cost(call.model, usage),
             duration_ms=int(call.took_s * 1000),
             outcome=call.outcome,
             request_id=call.request_id,
+            estimated=estimated and usage != Usage(),
         )
 
-    def _cost(self, call: Call) -> float | None:
-        if call.model is None:
+    def _cost(self, model: str | None, usage: Usage) -> float | None:
+        if model is None:
             return 0.0
-        price = self.price_of(call.model)
-        return None if price is None else round(price.cost_usd(call.usage), 9)
+        price = self.price_of(model)
+        return None if price is None else round(price.cost_usd(usage), 9)

@@ -71,6 +71,10 @@ class Lease:
         """Tells where the job will cut; raises `LeaseLost` if that no longer makes sense."""
         await self._renew(announcement)
 
+    async def beat(self) -> None:
+        """A heartbeat out of turn, with whatever news a beat carries; raises `LeaseLost`."""
+        await self._renew(None)
+
     async def _beat_on(self) -> None:
         while self._lost is None:
             await asyncio.sleep(self._lease_s / 3)

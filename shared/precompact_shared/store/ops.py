@@ -188,10 +188,16 @@ class SessionOps:
         return self._op("start", jid, lease_ms, max_attempts)
 
     def beat(
-        self, jid: str, fence: int, *, lease_ms: int, announce: Announcement | None = None
+        self,
+        jid: str,
+        fence: int,
+        *,
+        lease_ms: int,
+        announce: Announcement | None = None,
+        calls: Sequence[Any] = (),
     ) -> Op[Answer]:
-        """Renews the lease and may announce the cut: `ok` {deadline_ms} or `lost` {reason}."""
-        return self._op("beat", jid, fence, lease_ms, _json(announce) if announce else "")
+        """Renews the lease, may announce the cut, notes calls (`begun` ones too): `ok` {deadline_ms} or `lost` {reason}."""
+        return self._op("beat", jid, fence, lease_ms, _json(announce) if announce else "", _json(list(calls)))
 
     def put(
         self,

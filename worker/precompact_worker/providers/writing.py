@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from precompact_shared.engine.summary import MODEL_SHARE, Spoken, segments, spoken
 from precompact_shared.engine.tokens import count_text, family_factor
+from precompact_shared.engine.usage import Usage
 from precompact_shared.errors import PrecompactError
 from precompact_shared.models import ModelWindow
 from precompact_worker.book import Book
@@ -101,11 +102,18 @@ class Writer:
 
     async def _call(self, ask: Ask, book: Book) -> Said:
         with book.open(self.name, self.speaker.model, mode=MODE) as call:
+            call.expected = Usage(input_tokens=self._prompt_tokens(ask))
+            if book.note is not None:
+                await book.note()
             try:
                 return await self.speaker.say(ask, call)
             except PrecompactError as failure:
                 call.outcome = failure.code
                 raise
+
+    def _prompt_tokens(self, ask: Ask) -> int:
+        text = sum(map(count_text, (ask.system, *(turn.text for turn in ask.turns))))
+        return int(text * family_factor(self.speaker.model))
 
     def _written(self, request: Request) -> int:
         return int(request.max_tokens * MODEL_SHARE)

@@ -28,12 +28,19 @@ local function end_job(job, state, reason)
   trim('ended', K.j, job.jid)
   emit_job(job)
 end
+-- Usage, once per call id. A call that was noted when it began is replaced by what became of it, never the other way.
 local function spend(job, calls)
   job.calls = job.calls or {}
   local known = {}
-  for _, call in ipairs(job.calls) do known[call.id] = true end
+  for at, call in ipairs(job.calls) do known[call.id] = at end
   for _, call in ipairs(calls) do
-    if not known[call.id] then job.calls[#job.calls + 1] = call; known[call.id] = true end
+    local at = known[call.id]
+    if not at then
+      job.calls[#job.calls + 1] = call
+      known[call.id] = #job.calls
+    elseif job.calls[at].outcome == 'begun' then
+      job.calls[at] = call
+    end
   end
 end
 -- Why a worker that holds (jid, fence) must stop, or nil.
