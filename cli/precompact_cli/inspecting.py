@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precompact_cli.compacting import known_preset
 from precompact_cli.exits import Exit, print_json
+from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
 from precompact_cli.offline import resolve
 from precompact_cli.recording import Recording, read_recording
 from precompact_cli.weighing import Plan, Weights, weigh_recording
@@ -20,24 +21,49 @@ if TYPE_CHECKING:
 BAR = 40
 
 
-def run_inspect(file: Path, *, window: int | None, as_json: bool) -> Exit:
-    """Prints sizes by kind, the heaviest entries, and what each preset would do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything there is to show."""
+
+    recording: Recording
+    window: int
+    weights: Weights
+    strangers: dict[str, float]
+    """Tools that nobody has described, with their share of all tokens."""
+    judgement: Judgement | None
+    """None: not asked for."""
+
+
+def run_inspect(file: Path, *, window: int | None, policy: Path | None, judged: bool, as_json: bool) -> Exit:
+    """Prints sizes by kind, the heaviest entries, unknown tools, and what each preset would do.
+
+    `judged`: what the provider would refuse too; then FAILED if it would refuse anything.
+    """
+    catalogue = read_catalogue(policy)
     recording = read_recording(file)
-    weights = weigh_recording(recording, [known_preset(name) for name in preset_names()], window)
+    page = Page(
+        recording=recording,
+        window=resolve(recording, window).window,
+        weights=weigh_recording(recording, [known_preset(name) for name in preset_names()], window),
+        strangers=strangers(recording, catalogue),
+        judgement=judge_recording(recording) if judged else None,
+    )
     if as_json:
-        print_json(describe(recording, weights, resolve(recording, window).window))
+        print_json(describe(page))
     else:
-        _print_page(recording, weights, resolve(recording, window).window)
-    return Exit.OK
+        _print_page(page)
+    return Exit.FAILED if page.judgement is not None and page.judgement.is_refused else Exit.OK
 
 
-def describe(recording: Recording, weights: Weights, window: int) -> dict[str, Any]:
-    """The page as one JSON object; sizes in estimated tokens, places as `seq`."""
+def describe(page: Page) -> dict[str, Any]:
+    """The page as one JSON object; sizes in estimated tokens, places as `seq` or index, shares from 0 to 1."""
+    recording, weights = page.recording, page.weights
+    judgement = {} if page.judgement is None else {"validation": _described(page.judgement)}
     return {
         "name": recording.name,
         "format": recording.format.value,
         "model": recording.model,
-        "window": window,
+        "window": page.window,
         "entries": len(recording.messages),
         "model_calls": len(recording.calls),
         "tokens": weights.total,
@@ -46,24 +72,41 @@ def describe(recording: Recording, weights: Weights, window: int) -> dict[str, A
             {"seq": seq, "kind": sort.value, "tokens": tokens} for seq, sort, tokens in weights.heaviest
         ],
         "presets": [asdict(plan) for plan in weights.plans],
+        "unknown_tools": page.strangers,
+        **judgement,
     }
 
 
-def _print_page(recording: Recording, weights: Weights, window: int) -> None:
+def _described(judgement: Judgement) -> dict[str, Any]:
+    return {
+        "refused": judgement.is_refused,
+        "breaches": [asdict(breach) for breach in judgement.breaches],
+        "not_asked": list(judgement.silent),
+    }
+
+
+def _print_page(page: Page) -> None:
     from rich.console import Console
 
     console = Console()
+    recording, weights = page.recording, page.weights
     console.print(
         f"{recording.name}: {recording.format}, {recording.model or 'model unknown'}, "
         f"{len(recording.messages)} entries, {len(recording.calls)} model calls, "
-        f"about {weights.total:,} tokens (estimated), window {window:,}",
+        f"about {weights.total:,} tokens (estimated), window {page.window:,}",
         highlight=False,
         soft_wrap=True,
     )
-    for table in (_by_kind(weights), _heaviest(weights), _plans(weights.plans)):
+    tables = [_by_kind(weights), _heaviest(weights), _plans(weights.plans)]
+    if page.strangers:
+        tables.insert(2, _unknown(page.strangers))
+    for table in tables:
         console.print()
         console.print(table)
     _print_legend(console)
+    if page.judgement is not None:
+        console.print()
+        _print_judgement(console, page.judgement)
 
 
 def _print_legend(console: Console) -> None:
@@ -74,6 +117,35 @@ def _print_legend(console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _print_judgement(console: Console, judgement: Judgement) -> None:
+    if judgement.breaches:
+        console.print(_breaches(judgement.breaches))
+    verdict = (
+        "The provider would refuse this list." if judgement.is_refused else "Nothing a provider refuses."
+    )
+    silent = (
+        f" Not asked, for want of the request: {', '.join(judgement.silent)}." if judgement.silent else ""
+    )
+    console.print(verdict + silent, highlight=False, soft_wrap=True)
+
+
+def _breaches(breaches: tuple[Breach, ...]) -> Table:
+    table = _table("What breaks a rule", "entry", "rule", "severity")
+    table.add_column("what it demands", overflow="fold")
+    table.add_column("rests on", overflow="fold")
+    for one in breaches:
+        place = "request" if one.index < 0 else str(one.index)
+        table.add_row(place, one.rule, one.severity, one.says, one.source)
+    return table
+
+
+def _unknown(found: dict[str, float]) -> Table:
+    table = _table("Tools that no row of the catalogue describes", "share", "tool")
+    for name, share in found.items():
+        table.add_row(f"{share:.1%}", name)
+    return table
 
 
 def _by_kind(weights: Weights) -> Table:

@@ -25,6 +25,7 @@ __all__ = [
     "Rules",
     "Severity",
     "Violation",
+    "find_breaches",
     "fingerprint",
     "is_valid",
     "silent_checks",
@@ -37,6 +38,7 @@ CHECKS: dict[Format, tuple[Check, ...]] = {
     Format.OPENAI_RESPONSES: openai_responses.CHECKS,
 }
 """The rules, by the ids of the providers' rules. A rule of several parts has several rows of one id."""
+_A_MESSAGE = Check(NO_MESSAGE, Severity.ERROR, "it is a message of the format at all", "sdk", lambda _: ())
 
 
 def validate(
@@ -58,24 +60,42 @@ def validate(
     is nothing but unsigned thinking, a reasoning item without id in front of an interruption, an item named twice
     by a client), that part of the rule is a row of its own and only warns.
     """
+    found = {
+        Violation(check.id, check.severity, index)
+        for check, index in find_breaches(
+            format, messages, request=request, rules=rules, open_end_ok=open_end_ok
+        )
+    }
+    return tuple(sorted(found, key=lambda violation: (violation.index, violation.id, violation.severity)))
+
+
+def find_breaches(
+    format: Format,  # noqa: A002
+    messages: Sequence[Any],
+    *,
+    request: RequestFacts | None = None,
+    rules: Rules = ALL,
+    open_end_ok: bool = False,
+) -> tuple[tuple[Check, int], ...]:
+    """The same with the row of the table that is broken, which says what it demands; by index, then as the table."""
     facts: list[Facts] = []
-    strange: list[Violation] = []
+    strange: list[int] = []
     for index, message in enumerate(messages):
         try:
             facts.append(facts_of(format, message))
         except InvalidEntry:
-            strange.append(Violation(NO_MESSAGE, Severity.ERROR, index))
+            strange.append(index)
     if strange:
-        return tuple(strange)
+        return tuple((_A_MESSAGE, index) for index in strange)
     known = request or UNKNOWN
     subject = Subject(format, messages, facts, pair_facts(format, facts), known, open_end_ok)
-    found = {
-        Violation(check.id, check.severity, index)
+    found = [
+        (check, index)
         for check in CHECKS[format]
         if rules.include(check) and _is_answerable(check, known)
-        for index in check.find(subject)
-    }
-    return tuple(sorted(found, key=lambda violation: (violation.index, violation.id, violation.severity)))
+        for index in sorted(set(check.find(subject)))
+    ]
+    return tuple(sorted(found, key=lambda breach: breach[1]))
 
 
 def is_valid(
