@@ -176,9 +176,10 @@ async def test_clearing_alone_is_the_candidate_where_it_is_enough(
 
 
 async def test_a_summary_is_made_where_clearing_is_not_enough(session: Session) -> None:
-    """What fills the context is no tool result."""
-    filler = [message for n in range(10) for message in (user(f"{n} {TEXT}"), assistant(f"{n} {TEXT}"))]
-    session.prepare(filler, adopt="never")
+    """Some results could go, but what fills the context is said by user and model."""
+    steps = [message for number in range(14) for message in anthropic_step(number)]
+    filler = [message for n in range(4) for message in (assistant(f"{n} {TEXT}"), user(f"{n} {TEXT}"))]
+    session.prepare([user("Find the fault."), *steps, *filler], adopt="never")
     assert await session.work() == Ended("stored")
     assert session.candidate().kind == "summary"
 
@@ -214,6 +215,17 @@ async def test_a_later_summary_carries_the_edits_it_does_not_cover(session: Sess
     covered = last.cum - sum(tokens for seq, tokens in clearing.cleared if seq < 9)
     assert answer["context"]["tokens"] == view.tokens - covered + summary.tokens_after
     session.context(answer)
+
+
+async def test_a_job_on_a_cleared_context_knows_its_size(session: Session) -> None:
+    """What a summary replaces is what is shown: results that are cleared count as the note that stands there."""
+    await session.clear()
+    assert await session.work(JobKind.MANUAL) == Ended("stored")
+    tag, keys = session.candidate(), session.service.keys("s")
+    (clearing,) = session.service.store.run(reading.checkpoints(keys))
+    (last,) = session.service.store.run(reading.metas(keys, [tag.upto - 1]))
+    assert last is not None
+    assert tag.tokens_before == last.cum - sum(tokens for seq, tokens in clearing.cleared if seq < tag.upto)
 
 
 async def test_what_was_cleared_is_not_cleared_again_and_new_results_are(session: Session) -> None:
