@@ -12,15 +12,35 @@ from tests.support import tally
 from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
 from tests.support.service import api_process, service, start_api
 from tests.support.stack import stack
+from tests.support.standin import (
+    async_claude,
+    async_gpt,
+    claude,
+    claude_client,
+    gpt,
+    gpt_client,
+    play,
+    standin,
+    standin_server,
+)
 
 __all__ = [
     "api_process",
+    "async_claude",
+    "async_gpt",
     "broker_url",
+    "claude",
+    "claude_client",
     "embedded_redis",
+    "gpt",
+    "gpt_client",
+    "play",
     "redis_client",
     "redis_url",
     "service",
     "stack",
+    "standin",
+    "standin_server",
     "start_api",
     "tenant",
 ]

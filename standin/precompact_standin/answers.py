@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body><h1>Try again later</h1></body></html>"
+from precompact_standin.scenario import Fault, FaultKind
+
+_HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body><h1>Try again later</h1></body></html>"
+
+_PAGES: Mapping[FaultKind, tuple[int, bytes, str]] = {
+    FaultKind.HTML_500: (500, _HTML, "text/html"),
+    FaultKind.HTML_502: (502, _HTML, "text/html"),
+    FaultKind.HTML_200: (200, _HTML, "text/html"),
+    FaultKind.EMPTY_200: (200, b"", "application/json"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,8 @@ class Answer:
     events: Sequence[Event] | None = None
     error_events: Mapping[str, bytes] = field(default_factory=dict)
     """Events for a fault in mid-stream, by its kind."""
+    closing_events: int = 1
+    """How many events at the end say that it is the end: a cut stream has none of them."""
     tokens: int = 0
     on_begin: Callable[[], None] = nothing
 
@@ -45,6 +56,14 @@ class Answer:
 def as_json(value: Any, **options: Any) -> Answer:
     """An answer of one JSON body."""
     return Answer(msgspec.json.encode(value), **options)
+
+
+def page_of(fault: Fault) -> Answer | None:
+    """What a proxy in between answers; nothing for faults of other kinds."""
+    if fault.kind not in _PAGES:
+        return None
+    status, body, media_type = _PAGES[fault.kind]
+    return Answer(body, status, media_type=fault.media_type or media_type)
 
 
 def named_event(name: str, data: Any) -> bytes:

@@ -67,7 +67,8 @@ class Delivery:
         await send({"type": "http.response.body", "body": body})
 
     async def _send_events(self, events: Sequence[Event], scope: Scope, receive: Receive, send: Send) -> None:
-        at = min(self.fault.after_events, len(events) - 1) if self.fault else -1
+        last = len(events) - self.answer.closing_events
+        at = min(self.fault.after_events, last) if self.fault else -1
         for number, event in enumerate(events):
             if self.fault and number == at and await self._went_wrong(self.fault, scope, receive, send):
                 return

@@ -61,6 +61,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     code: str = ""
     """Error code, incomplete reason or refusal category instead of the kind's usual one."""
     message: str = ""
+    media_type: str = ""
+    """Content type of a page instead of its own: `text/html`, and JSON where there is none."""
     duration_s: float = 3600.0
     """How long a stalled stream or a slow first byte lasts, unless the client leaves before."""
     after_events: int = 3

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 
-from precompact_standin import Scenario, create_app
-from precompact_standin.app import StandIn
 from tests.support.waiting import eventually
 
+if TYPE_CHECKING:  # the SDKs and the server are slow to import, and most tests need neither
+    from anthropic import Anthropic, AsyncAnthropic
+    from openai import AsyncOpenAI, OpenAI
+
+    from precompact_standin import Scenario
+    from precompact_standin.app import StandIn
+
 LONG_WAIT_S = 20.0
+STRICT: dict[str, Any] = {"api_key": "sk-test", "max_retries": 0, "_strict_response_validation": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,10 @@ class Served:
 @contextmanager
 def serve_standin(scenario: Scenario | None = None) -> Iterator[Served]:
     """Serve until the block is left."""
+    import uvicorn
+
+    from precompact_standin import create_app
+
     app = create_app(scenario)
     config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=0)
     server = uvicorn.Server(config)
@@ -72,6 +81,8 @@ def standin_server() -> Iterator[Served]:
 @pytest.fixture
 def standin(standin_server: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
     """The server with a fresh default scenario, reached past any proxy."""
+    from precompact_standin import Scenario
+
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     standin_server.play(Scenario())
     return standin_server
@@ -80,9 +91,66 @@ def standin(standin_server: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
 @pytest.fixture
 def play(standin: Served) -> Callable[..., Served]:
     """Begin a scenario given by its fields."""
+    from precompact_standin import Scenario
 
     def begin(**fields: Any) -> Served:
         standin.play(Scenario(**fields))
         return standin
 
     return begin
+
+
+@pytest.fixture(scope="session")
+def claude_client(standin_server: Served) -> Iterator[Anthropic]:
+    """Built once: a client's TLS context takes longer than most tests."""
+    from anthropic import Anthropic
+
+    with _past_proxies(), Anthropic(base_url=standin_server.url, **STRICT) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(standin: Served, claude_client: Anthropic) -> Anthropic:
+    """Anthropic's own client, strict, without retries."""
+    return claude_client
+
+
+@pytest.fixture
+async def async_claude(standin: Served) -> AsyncIterator[AsyncAnthropic]:
+    """The same, asynchronous."""
+    from anthropic import AsyncAnthropic
+
+    async with AsyncAnthropic(base_url=standin.url, **STRICT) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def gpt_client(standin_server: Served) -> Iterator[OpenAI]:
+    """Built once, as the other."""
+    from openai import OpenAI
+
+    with _past_proxies(), OpenAI(base_url=standin_server.openai_url, **STRICT) as client:
+        yield client
+
+
+@pytest.fixture
+def gpt(standin: Served, gpt_client: OpenAI) -> OpenAI:
+    """OpenAI's own client, strict, without retries."""
+    return gpt_client
+
+
+@pytest.fixture
+async def async_gpt(standin: Served) -> AsyncIterator[AsyncOpenAI]:
+    """The same, asynchronous."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=standin.openai_url, **STRICT) as client:
+        yield client
+
+
+@contextmanager
+def _past_proxies() -> Iterator[None]:
+    """Proxy variables count even for 127.0.0.1; a client reads them when it is built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from precompact_standin.answers import HTML, Answer, as_json, named_event
+from precompact_standin.answers import Answer, as_json, named_event, page_of
 from precompact_standin.ratelimits import Verdict
 from precompact_standin.refusal import Refusal
 from precompact_standin.scenario import Fault, FaultKind
@@ -45,12 +45,6 @@ _FAULTS: Mapping[FaultKind, tuple[int, str, str, str]] = {
         "Output blocked by content filtering policy",
     ),
 }
-_PAGES: Mapping[FaultKind, tuple[int, bytes]] = {
-    FaultKind.HTML_500: (500, HTML),
-    FaultKind.HTML_502: (502, HTML),
-    FaultKind.HTML_200: (200, HTML),
-    FaultKind.EMPTY_200: (200, b""),
-}
 
 
 def refused(refusal: Refusal, request_id: str) -> Answer:
@@ -64,9 +58,8 @@ def refused(refusal: Refusal, request_id: str) -> Answer:
 def faulty(fault: Fault, request_id: str) -> Answer | None:
     """The answer of a fault that comes instead of a reply; nothing for the other kinds."""
     retry = {"retry-after": fault.retry_after} if fault.retry_after else {}
-    if fault.kind in _PAGES:
-        status, page = _PAGES[fault.kind]
-        return Answer(page, status, retry, media_type="text/html")
+    if (page := page_of(fault)) is not None:
+        return page.with_headers(retry)
     if fault.kind not in _FAULTS:
         return None
     status, error_type, code, message = _FAULTS[fault.kind]

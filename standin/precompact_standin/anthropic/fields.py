@@ -31,7 +31,7 @@ BLOCKS: dict[str, Shape] = {
     "image": shape("source! type! cache_control? transformations?"),
     "document": shape("source! type! cache_control? citations? context? title?"),
     "search_result": shape("content! source! title! type! cache_control? citations"),
-    "thinking": shape("signature! thinking! type!"),
+    "thinking": shape("signature thinking! type!"),
     "redacted_thinking": shape("data! type!"),
     "tool_use": shape("id! input! name! type! cache_control? caller toolset_name?"),
     "tool_result": shape("tool_use_id! type! cache_control? content is_error toolset_name?"),

@@ -33,7 +33,7 @@ def compact(state: State, call: Call) -> Answer:
     _check_options(call.body)
     if not request.window:
         raise broken(
-            "O12", "Missing required parameter: 'input'.", param="input", code="missing_required_parameter"
+            "O0", "Missing required parameter: 'input'.", param="input", code="missing_required_parameter"
         )
     parts = window_pieces(state, request, request.window)
     room = room_left(parts, request.model, "input")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from precompact_standin.answers import HTML, Answer, as_json
+from precompact_standin.answers import Answer, as_json, page_of
 from precompact_standin.ratelimits import Meter, Verdict
 from precompact_standin.refusal import Refusal
 from precompact_standin.scenario import Fault, FaultKind
@@ -39,12 +39,6 @@ _FAULTS: Mapping[FaultKind, Refusal] = {
         "The response was filtered", 400, "", code="content_filter", param="prompt"
     ),
 }
-_PAGES: Mapping[FaultKind, tuple[int, bytes]] = {
-    FaultKind.HTML_500: (500, HTML),
-    FaultKind.HTML_502: (502, HTML),
-    FaultKind.HTML_200: (200, HTML),
-    FaultKind.EMPTY_200: (200, b""),
-}
 
 
 def refused(refusal: Refusal, _request_id: str) -> Answer:
@@ -63,9 +57,8 @@ def refused(refusal: Refusal, _request_id: str) -> Answer:
 def faulty(fault: Fault, _request_id: str) -> Answer | None:
     """The answer of a fault that comes instead of a reply; nothing for the other kinds."""
     retry = {"retry-after": fault.retry_after} if fault.retry_after else {}
-    if fault.kind in _PAGES:
-        status, page = _PAGES[fault.kind]
-        return Answer(page, status, retry, media_type="text/html")
+    if (page := page_of(fault)) is not None:
+        return page.with_headers(retry)
     usual = _FAULTS.get(fault.kind)
     if usual is None:
         return None

@@ -10,7 +10,7 @@ from precompact_standin.shapes import Shape
 
 def checked_body(body: dict[str, Any], shape: Shape) -> None:
     """Raise a 400 for unknown, missing or null fields."""
-    found = shape.faults(body, "", "O12")
+    found = shape.faults(body, "", "O0")
     if found is not None:
         known = (found.param or "") in shape.allowed
         text = (
@@ -19,8 +19,6 @@ def checked_body(body: dict[str, Any], shape: Shape) -> None:
             else f"Unknown parameter: '{found.param}'."
         )
         code = "missing_required_parameter" if known else "unknown_parameter"
-        raise broken("O12", text, param=found.param, code=code)
+        raise broken("O0", text, param=found.param, code=code)
     if "model" in body and body["model"] is not None and not isinstance(body["model"], str):
-        raise broken(
-            "O12", "Invalid type for 'model': expected a string.", param="model", code="invalid_type"
-        )
+        raise broken("O0", "Invalid type for 'model': expected a string.", param="model", code="invalid_type")

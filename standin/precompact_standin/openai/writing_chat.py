@@ -29,7 +29,14 @@ def written(
     chunks = list(_chunks(completion, counts=counts))
     each = tokens // len(chunks)
     events = [*(Event(_data(chunk), each) for chunk in chunks), Event(DONE)]
-    return Answer(events=events, error_events=_errors(fault), on_begin=on_begin, tokens=tokens)
+    closing = 3 if counts else 2  # finish reason, usage, [DONE]
+    return Answer(
+        events=events,
+        error_events=_errors(fault),
+        closing_events=closing,
+        on_begin=on_begin,
+        tokens=tokens,
+    )
 
 
 def _chunks(completion: Body, *, counts: bool) -> Iterator[Body]:

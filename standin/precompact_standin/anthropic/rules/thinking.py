@@ -15,7 +15,7 @@ def signed(request: Request) -> Iterator[Refusal]:
         if block["type"] == "redacted_thinking" and not block["data"]:
             yield broken("A10", f"{path}.data: Field required")
         if block["type"] == "thinking":
-            if not block["signature"]:
+            if not block.get("signature"):
                 yield broken("A10", f"{path}.signature: Field required")
             elif misread(block, request.signer, foreign=request.scenario.foreign_signatures):
                 yield broken("A10", f"{path}: Invalid `signature` in `thinking` block")

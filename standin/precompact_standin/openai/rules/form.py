@@ -1,4 +1,4 @@
-"""O10, O12 and the shapes of items and parts: unknown and null fields are refused."""
+"""O0 (unknown, missing and null fields), O10, O12: the shapes of items and parts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def item_fields(request: Request) -> Iterator[Refusal]:
     for at, item in enumerate(request.items):
         where = f"input[{at}]"
         if not isinstance(item, dict):
-            yield broken("O12", f"Invalid type for '{where}': expected an object", param=where)
+            yield broken("O0", f"Invalid type for '{where}': expected an object", param=where)
             continue
         shape = fields.ITEMS.get(kind_of(item))
         if shape is None:
-            yield broken("O12", f"Invalid value: '{item.get('type')}'.", param=where, code="invalid_value")
+            yield broken("O0", f"Invalid value: '{item.get('type')}'.", param=where, code="invalid_value")
         else:
             yield from _checked(shape, item, where)
 
@@ -87,10 +87,10 @@ def _part(part: Any, allowed: frozenset[str], where: str) -> Iterator[Refusal]:
 
 def _checked(shape: Shape, value: Any, path: str) -> Iterator[Refusal]:
     if not isinstance(value, dict):
-        yield broken("O12", f"Invalid type for '{path}': expected an object", param=path)
-    elif (found := shape.faults(value, path, "O12")) is not None:
+        yield broken("O0", f"Invalid type for '{path}': expected an object", param=path)
+    elif (found := shape.faults(value, path, "O0")) is not None:
         yield broken(
-            "O12",
+            "O0",
             f"Unknown or invalid parameter: '{found.param}'.",
             param=found.param,
             code="unknown_parameter",
