@@ -14,12 +14,14 @@ from precompact_api.problems import refusal
 from precompact_api.service import Service
 from precompact_shared.engine.gates import Action, Circumstances, Mode, judge, mode_of
 from precompact_shared.engine.identity import canonical, digest
+from precompact_shared.engine.native import family_of
 from precompact_shared.engine.preset import Limits, load_preset
 from precompact_shared.engine.projection import has_open_thinking_loop, tail_edits
 from precompact_shared.engine.types import Edit, Entry, Format
 from precompact_shared.store import codec, reading
 from precompact_shared.store.types import Answer, CandidateTag, CheckpointTag, JobKind, SessionView, Slot
 
+NATIVE = "native"
 TRIES = 3
 """How often an adoption is tried again when only the length moved."""
 CHUNK = 500
@@ -117,6 +119,7 @@ def _circumstances(view: SessionView, tag: CandidateTag, tail: _Tail, terms: Ter
         seq for seq, call in (*view.open, *view.dead) if terms.marks.get(call.partition(":")[2]) == "pending"
     ]
     return Circumstances(
+        same_family=tag.kind != NATIVE or tag.family == family_of(view.model),
         open_call=any(seq < tag.upto for seq in waited_for),
         open_thinking=tail.open_thinking,
         cache_cold=terms.cache_cold(view),
@@ -127,7 +130,7 @@ def _circumstances(view: SessionView, tag: CandidateTag, tail: _Tail, terms: Ter
 
 async def _read_tail(service: Service, view: SessionView, tag: CandidateTag) -> _Tail:
     wire = Format(view.format)
-    if wire is not Format.ANTHROPIC or tag.kind == CLEARING:
+    if wire is not Format.ANTHROPIC or tag.kind in {CLEARING, NATIVE}:
         return _Tail((), (), open_thinking=False)  # nothing of the tail is changed or looked at
     keys = service.session(view.tenant, view.session)
     entries: list[Entry] = []
@@ -160,7 +163,7 @@ async def _compare_and_set(
         held = held.behind(tag.upto)
         insert, edits = tuple(candidate.insert), joined(tail.edits, held.edits)
         digests = {**_digests(view, tail, terms), **held.digests}
-    body = freeze(insert, tag.upto, edits, digests, held.saved)
+    body = freeze(insert, tag.upto, edits, digests, held.saved, native=candidate.native)
     answer = await service.run(
         service.ops(view.tenant, view.session).adopt(
             tag.cid,

@@ -9,11 +9,13 @@ import msgspec
 
 from precompact_api.frozen import FrozenContext, read_frozen
 from precompact_api.problems import Code, Problem
-from precompact_api.repairs import Marks, context_edits
+from precompact_api.repairs import Marks, context_edits, read_entries
 from precompact_api.service import Service
 from precompact_shared.engine.edits import InvalidEdit, apply_context, edit_to_json
+from precompact_shared.engine.native import family_of
 from precompact_shared.engine.preset import Limits
-from precompact_shared.engine.types import Edit
+from precompact_shared.engine.projection import merge_edits, tail_edits
+from precompact_shared.engine.types import Edit, Format
 from precompact_shared.store import reading
 from precompact_shared.store.types import SessionView
 
@@ -28,6 +30,8 @@ class Projection:
     insert: tuple[msgspec.Raw, ...] | None
     keep_from: int
     edits: tuple[Edit, ...]
+    native: bool = False
+    """The insert is a provider's own block, as this session's model reads it."""
 
 
 async def project(
@@ -39,9 +43,26 @@ async def project(
         return Projection(None, (), 0, edits)
     frozen = await frozen_context(service, view, view.checkpoint)
     held = await valid_edits(service, view, frozen)
+    if frozen.native is not None:
+        return await _project_native(service, view, frozen, held, marks)
     edits = await context_edits(service, view, frozen.keep_from, held, marks)
     insert = None if have == view.checkpoint and not whole else frozen.insert
     return Projection(view.checkpoint, insert, frozen.keep_from, edits)
+
+
+async def _project_native(
+    service: Service, view: SessionView, frozen: FrozenContext, held: tuple[Edit, ...], marks: Marks
+) -> Projection:
+    """The block for its family, the readable summary for any other. Always in full: which one depends on the model."""
+    family = family_of(view.model)
+    is_native = frozen.native is not None and frozen.native.family == family
+    if not is_native:
+        # Behind a summary that the provider did not sign, thinking has to go (A11).
+        tail = await read_entries(service, view, list(range(frozen.keep_from, view.length)))
+        wire = Format(view.format)
+        held = merge_edits(tail, tail_edits(wire, tail), held)
+    edits = await context_edits(service, view, frozen.keep_from, held, marks)
+    return Projection(view.checkpoint, frozen.insert_for(family), frozen.keep_from, edits, native=is_native)
 
 
 async def frozen_context(service: Service, view: SessionView, cid: str) -> FrozenContext:

@@ -12,6 +12,13 @@ from precompact_shared.engine.edits import edit_from_json, edit_to_json
 from precompact_shared.engine.types import Edit
 
 
+class NativeBlock(msgspec.Struct, frozen=True):
+    """Beside a provider's own block: who may read it, and what everybody else is shown."""
+
+    family: str
+    readable: list[msgspec.Raw]
+
+
 class _Stored(msgspec.Struct, frozen=True):
     insert: list[msgspec.Raw]
     keep_from: int
@@ -19,6 +26,7 @@ class _Stored(msgspec.Struct, frozen=True):
     digests: dict[str, str] = {}
     state: dict[str, Any] = {}
     cleared: list[int] = []
+    native: NativeBlock | None = None
 
 
 class CandidateBody(msgspec.Struct, frozen=True):
@@ -29,6 +37,7 @@ class CandidateBody(msgspec.Struct, frozen=True):
     """Clearing: the new edits."""
     saved: list[tuple[int, int]] = []
     """Clearing: seq and saved tokens of each entry they change."""
+    native: NativeBlock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,13 @@ class FrozenContext:
     """Digest of every entry that an edit changes: an edit holds only for the entry it was made for."""
     cleared: frozenset[int] = frozenset()
     """Entries whose edits clear or collapse a result: these are carried on, and end where the chain says."""
+    native: NativeBlock | None = None
+
+    def insert_for(self, family: str) -> tuple[msgspec.Raw, ...]:
+        """The insert for models of this family: an opaque block is nobody else's."""
+        if self.native is None or self.native.family == family:
+            return self.insert
+        return tuple(self.native.readable)
 
     def messages(self) -> list[dict[str, Any]]:
         """The insert as parsed messages."""
@@ -62,6 +78,7 @@ def read_frozen(body: bytes) -> FrozenContext:
         tuple(map(edit_from_json, stored.edits)),
         digests,
         frozenset(stored.cleared),
+        stored.native,
     )
 
 
@@ -71,8 +88,12 @@ def freeze(
     edits: Sequence[Edit],
     digests: Mapping[int, str],
     cleared: Iterable[int] = (),
+    *,
+    native: NativeBlock | None = None,
 ) -> bytes:
     """The bytes a checkpoint keeps: its insert as it is, and the edits of the tail of this moment."""
     named = {str(seq): digest for seq, digest in digests.items()}
     told = [edit_to_json(edit) for edit in edits]
-    return msgspec.json.encode(_Stored(list(insert), keep_from, told, named, cleared=sorted(cleared)))
+    return msgspec.json.encode(
+        _Stored(list(insert), keep_from, told, named, cleared=sorted(cleared), native=native)
+    )

@@ -12,15 +12,18 @@ import msgspec
 from precompact_api.adoption import Attempt, Terms, adopt_best, open_candidates
 from precompact_api.auth import Caller
 from precompact_api.bodies import Adopt
-from precompact_api.context import project, render, statement
+from precompact_api.context import Projection, project, render, statement
 from precompact_api.jobs import fresh_view, join_or_claim, wait_and_adopt
 from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
 from precompact_api.sizing import Held, advice, size_up
 from precompact_shared.engine.gates import Defer, Mode
+from precompact_shared.engine.types import Format
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
+COMPACTION_BETA = "compact-2026-09-04"
+"""A signed block is read by calls with this header only."""
 JOBS_IN_A_ROW = 3
 """One may have begun before the entries that fill the window came."""
 
@@ -202,9 +205,16 @@ async def state(
         "head": view.head,
         "context": context,
         "compaction": compaction(caller, settled, sizing),
-        "request": {"betas": [], "params": {}},
+        "request": request_needs(view, projection),
     }
     return msgspec.json.encode(answer)
+
+
+def request_needs(view: SessionView, projection: Projection) -> dict[str, Any]:
+    """What every model call with this context has to carry besides: headers, and fields of its body."""
+    if projection.native and Format(view.format) is Format.ANTHROPIC:
+        return {"headers": {"anthropic-beta": COMPACTION_BETA}, "body": {}}
+    return {"headers": {}, "body": {}}
 
 
 def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]:

@@ -66,10 +66,13 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class RequestHints:
-    """What the model call has to carry: provider `betas` and further `params` (empty unless needed)."""
+    """What the model call has to carry besides; both empty unless needed.
 
-    betas: tuple[str, ...] = ()
-    params: Mapping[str, Any] = field(default_factory=dict)
+    Both SDKs take them as they are: `create(..., extra_headers=context.request.headers, extra_body=context.request.body)`.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +143,4 @@ def read_compaction(body: Mapping[str, Any]) -> Compaction:
 
 def read_request(body: Mapping[str, Any]) -> RequestHints:
     """The `request` part of an answer."""
-    return RequestHints(tuple(body.get("betas") or ()), dict(body.get("params") or {}))
+    return RequestHints(dict(body.get("headers") or {}), dict(body.get("body") or {}))

@@ -20,7 +20,7 @@ from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_worker.book import Book
 from precompact_worker.providers.base import Reply, Request
 from precompact_worker.providers.clients import Clients
-from precompact_worker.providers.registry import make_provider
+from precompact_worker.providers.registry import Desk, make_chain
 from precompact_worker.providers.verdicts import (
     ProviderFailed,
     ProviderMisconfigured,
@@ -92,9 +92,8 @@ class Call:
             settings = Settings(anthropic_base_url=spec.base_url, openai_base_url=spec.base_url)
             clients = Clients(settings)
             try:
-                return await make_provider(spec, Policy(), clients).summarise(
-                    request or request_for(), self.book
-                )
+                [provider] = make_chain([spec], Desk(Policy(), Format.ANTHROPIC, clients))
+                return await provider.summarise(request or request_for(), self.book)
             finally:
                 await clients.close()
 
@@ -299,6 +298,6 @@ async def test_a_window_nobody_knows_is_refused_with_what_to_do(wire: Wire) -> N
     """No call is made on a guess."""
     spec = wire.spec("http://127.0.0.1:9", window=None).model_copy(update={"model": "house-model"})
     clients = Clients(Settings(anthropic_base_url=spec.base_url, openai_base_url=spec.base_url))
-    provider = make_provider(spec, Policy(), clients)
+    [provider] = make_chain([spec], Desk(Policy(), Format.ANTHROPIC, clients))
     with pytest.raises(ProviderMisconfigured, match="window"):
         await provider.summarise(request_for(), Call(wire).book)

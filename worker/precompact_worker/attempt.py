@@ -24,7 +24,7 @@ from precompact_worker.patience import patiently
 from precompact_worker.planning import Nothing, Wishes, make_plan, wishes_of
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive, render_facts
-from precompact_worker.providers.registry import make_chain
+from precompact_worker.providers.registry import Desk, make_chain
 from precompact_worker.snapshot import Snapshot, take_snapshot
 
 log = get_logger()
@@ -147,9 +147,13 @@ class Attempt:
 
     async def _ask(self, material: Material, wishes: Wishes, deadline_s: float) -> Candidate:
         specs = chain_of(self._tools.policy, self._tools.settings)
-        providers = make_chain(
-            specs, self._tools.policy, self._tools.clients, extractive_only=wishes.extractive_only
+        desk = Desk(
+            self._tools.policy,
+            material.snapshot.format,
+            self._tools.clients,
+            keeps_base=material.plan.keeps_base,
         )
+        providers = make_chain(specs, desk, extractive_only=wishes.extractive_only)
         if not isinstance(providers[0], Extractive):
             await self._store_floor(material, wishes)
         chain = Chain(providers, self._tools.now_s)
@@ -164,6 +168,7 @@ class Attempt:
             calls=self._calls(),
             seen_tokens=answered.reply.seen_tokens,
             evidence=answered.evidence,
+            native=answered.reply.native,
         )
 
     async def _store_floor(self, material: Material, wishes: Wishes) -> None:

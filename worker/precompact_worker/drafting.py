@@ -17,9 +17,11 @@ from precompact_shared.engine.types import Entry, Format, Message
 from precompact_shared.store import codec
 from precompact_shared.store.types import CandidateTag, JobKind, JobTag, Slot
 from precompact_worker.planning import Plan
+from precompact_worker.providers.base import NativeReply
 from precompact_worker.snapshot import Snapshot
 
 LEAST_SUMMARY_TOKENS = 256
+NATIVE = "native"
 SUMMARY_SHARE_OF_COVERED = 0.5
 """A summary may be at most half of what it replaces, however much the policy allows."""
 
@@ -97,6 +99,7 @@ def draft(
     calls: Sequence[Mapping[str, Any]] = (),
     seen_tokens: int | None = None,
     evidence: float = 1.0,
+    native: NativeReply | None = None,
 ) -> Candidate:
     """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself."""
     snapshot, plan = material.snapshot, material.plan
@@ -117,8 +120,14 @@ def draft(
         "evidence": round(evidence, 4),
         "calls": list(calls),
     }
+    opening: list[Message] = insert
+    if native is not None:
+        body["native"] = {"family": native.family, "readable": insert}
+        opening = [*map(json.loads, native.items), *(entry.message for entry in pinned)]
     tag = CandidateTag(
         cid=candidate_id(job, floor=floor),
+        kind="summary" if native is None else NATIVE,
+        family="" if native is None else native.family,
         version=job.version,
         upto=plan.upto,
         prefix=snapshot.prefix(plan.upto),
@@ -127,14 +136,15 @@ def draft(
         preset=material.preset.name,
         preset_version=material.preset.version,
         tokens_before=material.tokens_before,
-        tokens_after=sum(count_message(snapshot.format, one, snapshot.view.model) for one in insert),
+        tokens_after=sum(count_message(snapshot.format, one, snapshot.view.model) for one in opening),
         length_at_snapshot=snapshot.view.length,
         tokens_at_snapshot=snapshot.view.tokens,
         provider=provider,
         coverage=seen.share,
         job=job.jid,
     )
-    return Candidate(tag=tag, body=codec.encode(dump(body)))
+    raw = dump(body) if native is None else dump_native(body, native.items, pinned)
+    return Candidate(tag=tag, body=codec.encode(raw))
 
 
 def candidate_id(job: JobTag, *, floor: bool) -> str:
@@ -149,6 +159,13 @@ def dump(body: Mapping[str, Any]) -> bytes:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         return json.dumps(body, separators=(",", ":")).encode()
+
+
+def dump_native(body: Mapping[str, Any], items: Sequence[bytes], pinned: Sequence[Entry]) -> bytes:
+    """The same with the provider's bytes in front of the insert, untouched: signatures cover them."""
+    rest = dump({name: value for name, value in body.items() if name != "insert"})
+    insert = b",".join((*items, *(dump(entry.message) for entry in pinned)))
+    return b'{"insert":[' + insert + b"]," + rest[1:]
 
 
 def _slot(job: JobTag, *, floor: bool) -> Slot:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from precompact_shared.engine.edits import edit_from_json
+from precompact_shared.engine.native import family_of
 from precompact_shared.engine.summary import Carried
 from precompact_shared.engine.types import Edit, Entry, Format, Message
 from precompact_shared.errors import Retryable
@@ -126,11 +127,19 @@ async def _read_base(
     frozen = _object(await store.run(reading.frozen_context(keys, cid)))
     return Base(
         upto=upto,
-        insert=tuple(frozen.get("insert") or body.get("insert") or ()),
+        insert=_insert_for(family_of(view.model), frozen, body),
         carried=_carried(body.get("carried")),
         pinned=tuple(body.get("pinned") or ()),
         summary=str(body.get("summary") or ""),
     )
+
+
+def _insert_for(family: str, frozen: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Message, ...]:
+    """What stands for the base: a provider's block for its own models, the readable summary for others."""
+    native = body.get("native")
+    if isinstance(native, Mapping) and native.get("family") != family:
+        return tuple(native.get("readable") or ())
+    return tuple(frozen.get("insert") or body.get("insert") or ())
 
 
 async def _read_held(store: AsyncStore, keys: SessionKeys, view: SessionView) -> Held:

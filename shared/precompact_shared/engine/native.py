@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,14 @@ from typing import Any
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.projection import render_insert
 from precompact_shared.engine.types import Entry, Format, Message
+
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+def family_of(model: str | None) -> str:
+    """The models that read the same blocks: the same name without vendor, region and date. Empty for no model."""
+    name = (model or "").rsplit("/", 1)[-1]
+    return _DATE.sub("", name.split("anthropic.", 1)[-1])
 
 
 class NativeFault(StrEnum):

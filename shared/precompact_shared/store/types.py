@@ -92,6 +92,8 @@ class CandidateTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     base: str | None = None
     slot: Slot
     kind: str = "summary"
+    family: str = ""
+    """Native: the models that may read it."""
     preset: str
     preset_version: str
     tokens_before: int

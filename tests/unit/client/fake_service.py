@@ -174,7 +174,7 @@ class FakeService:
             **self._pair(session),
             "context": context,
             "compaction": {**compaction, "candidate": candidate, "advice": []},
-            "request": {"betas": [], "params": {}},
+            "request": {"headers": {}, "body": {}},
         }
 
     def _rewind(self, session: Stored, body: Body) -> Body:

@@ -2,46 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from precompact_shared.engine.preset import Form
+from precompact_shared.engine.types import Format
 from precompact_shared.models import DEFAULT_MAX_OUTPUT, ModelWindow, find_model
 from precompact_shared.policy import Policy
 from precompact_shared.prices import bare_name, known_window
-from precompact_shared.provider_spec import ProviderName, ProviderSpec
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_worker.providers.anthropic import AnthropicSpeaker
 from precompact_worker.providers.base import Provider
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive
+from precompact_worker.providers.native import Native
 from precompact_worker.providers.openai import OpenAISpeaker
 from precompact_worker.providers.scripted import Scripted
-from precompact_worker.providers.speaking import Speaker
+from precompact_worker.providers.verdicts import ProviderMisconfigured
 from precompact_worker.providers.writing import Writer
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What providers are made with: the tenant's policy, the session's format, the process's connections."""
+
+    policy: Policy
+    format: Format
+    clients: Clients
+    keeps_base: bool = False
+    """The base stays in front of what is summarised: a block, which comes first, is out of the question."""
+
+
 def make_chain(
-    specs: Iterable[ProviderSpec], policy: Policy, clients: Clients, *, extractive_only: bool = False
+    specs: Iterable[ProviderSpec], desk: Desk, *, extractive_only: bool = False
 ) -> tuple[Provider, ...]:
     """The providers in the order they are asked; only the one without cost where a brake is on."""
     if extractive_only:
         return (Extractive(),)
-    return tuple(make_provider(spec, policy, clients) for spec in specs)
+    return tuple(provider for spec in specs for provider in make_providers(spec, desk))
 
 
-def make_provider(spec: ProviderSpec, policy: Policy, clients: Clients) -> Provider:
-    """The provider a spec names."""
+def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
+    """What a spec names: one provider, or its native compaction and, where that fails, its summary."""
     match spec.name:
+        case ProviderName.EXTRACTIVE:
+            yield Extractive()
         case ProviderName.SCRIPTED:
-            return Scripted(spec)
-        case ProviderName.ANTHROPIC:
-            return _writer(AnthropicSpeaker(spec, clients), spec, policy)
-        case ProviderName.OPENAI:
-            return _writer(OpenAISpeaker(spec, clients), spec, policy)
-        case _:
-            return Extractive()
+            yield Scripted(spec)
+        case ProviderName.ANTHROPIC | ProviderName.OPENAI:
+            if wants_native(spec, desk):
+                yield Native(spec, desk.clients)
+            if spec.mode is not CallMode.NATIVE:
+                yield _writer(spec, desk)
+        case ProviderName.CLIENT:
+            raise ProviderMisconfigured("This version has no `client` provider in the worker.")
 
 
-def _writer(speaker: Speaker, spec: ProviderSpec, policy: Policy) -> Writer:
-    return Writer(speaker, window_of(spec, policy))
+def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
+    """Whether the provider's own compaction is asked for, and possible: right format, nothing to be masked."""
+    wanted = spec.mode is CallMode.NATIVE or (
+        spec.mode is CallMode.AUTO and desk.policy.rules.injection.form is Form.NATIVE
+    )
+    fits = desk.format is _NATIVE_FORMAT.get(spec.name)
+    return wanted and fits and not desk.keeps_base and desk.policy.redact is not Redaction.ALWAYS
+
+
+_NATIVE_FORMAT = {ProviderName.ANTHROPIC: Format.ANTHROPIC, ProviderName.OPENAI: Format.OPENAI_RESPONSES}
+
+
+def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
+    makes: dict[ProviderName, type[AnthropicSpeaker | OpenAISpeaker]] = {
+        ProviderName.ANTHROPIC: AnthropicSpeaker,
+        ProviderName.OPENAI: OpenAISpeaker,
+    }
+    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy))
 
 
 def window_of(spec: ProviderSpec, policy: Policy) -> ModelWindow | None:
