@@ -1,0 +1,111 @@
+"""A provider's block from the job to the context: adopted, named headers with it, and replaced for other models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from precompact.splice import apply_context
+from precompact_shared.clock import monotonic_s
+from precompact_shared.policy import Policy
+from precompact_shared.provider_spec import ProviderName, ProviderSpec
+from precompact_shared.store import AsyncStore, async_client
+from precompact_shared.store.tenants import save_policy
+from precompact_worker.attempt import Ended
+from precompact_worker.providers.clients import host_of
+from precompact_worker.run import Ref, Runner
+from tests.support.candidates import claim
+from tests.support.service import Service
+from tests.support.standin import Served
+from tests.support.talk import turns, user
+
+CLAUDE = "claude-opus-5-5"
+
+
+@pytest.fixture
+async def runner(service: Service, standin: Served, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runner]:
+    """A worker whose tenant lets Anthropic compact, at the stand-in."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    spec = ProviderSpec(name=ProviderName.ANTHROPIC, model=CLAUDE, base_url=standin.url)
+    policy = Policy(preset="anthropic-native", providers=(spec,), fallback=False)
+    service.store.run(save_policy(service.tenant, policy))
+    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
+    client = async_client(service.settings.required_state_redis_url)
+    made = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
+    yield made
+    await made.close()
+    await client.aclose()
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client with the test's own key."""
+    with service.client() as client:
+        yield client
+
+
+def adopt(http: httpx.Client) -> httpx.Response:
+    """The candidate, by hand."""
+    return http.post("/v1/sessions/n/adopt", json={})
+
+
+def prepare(http: httpx.Client, news: list[Any], seen: dict[str, int], **options: Any) -> dict[str, Any]:
+    """One call before a model call."""
+    body = {"format": "anthropic", "window": 200_000, "max_output": 8_000, "seen": seen, "messages": news}
+    response = http.post("/v1/sessions/n/prepare", json={"model": CLAUDE, **body, **options})
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+async def test_a_block_is_adopted_with_the_header_it_needs_and_other_models_read_the_summary(
+    service: Service, http: httpx.Client, runner: Runner, claude: Any
+) -> None:
+    """Before, with, and after a change of model."""
+    messages = [*turns(40, words=12), user("And now?")]
+    first = prepare(http, messages, {"version": 0, "length": 0})
+    assert first["request"] == {"headers": {}, "body": {}}
+    job = claim(service, "n")
+    service.store.run(service.ops("n").queued(job.jid))
+    assert await runner.run(Ref(service.tenant, "n", job.jid)) == Ended("stored")
+    adopted = adopt(http)
+    assert adopted.status_code == 200, adopted.text
+    seen = {"version": adopted.json()["history_version"], "length": len(messages)}
+
+    answer = prepare(http, [], seen, have=adopted.json()["context"]["checkpoint"])
+    assert answer["request"] == {"headers": {"anthropic-beta": "compact-2026-09-04"}, "body": {}}
+    stated = answer["context"]
+    context = apply_context(messages, stated["insert"], stated["keep_from"], stated["edits"])
+    assert context[0]["content"][0]["type"] == "compaction"
+    if context[-1]["role"] == "assistant":
+        context.append(user("And now?"))
+    reply = claude.beta.messages.create(
+        model=CLAUDE, max_tokens=300, messages=context, extra_headers=answer["request"]["headers"]
+    )
+    assert reply.stop_reason == "end_turn"
+
+    other = prepare(http, [], seen, model="claude-haiku-4-5")
+    assert other["request"] == {"headers": {}, "body": {}}
+    shown = json.dumps(other["context"]["insert"])
+    assert "compaction" not in shown
+    assert "request 0" in shown
+    assert other["context"]["checkpoint"] == stated["checkpoint"]
+
+
+async def test_a_block_for_another_model_is_not_adopted(
+    service: Service, http: httpx.Client, runner: Runner
+) -> None:
+    """The session's model changed while the job ran."""
+    messages = [*turns(40, words=12), user("And now?")]
+    prepare(http, messages, {"version": 0, "length": 0})
+    job = claim(service, "n")
+    service.store.run(service.ops("n").queued(job.jid))
+    assert await runner.run(Ref(service.tenant, "n", job.jid)) == Ended("stored")
+    prepare(http, [], {"version": 0, "length": len(messages)}, model="claude-haiku-4-5")
+    refused = adopt(http)
+    assert refused.status_code == 412
+    assert refused.json()["reason"] == "instructions_changed"
