@@ -12,10 +12,11 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from precompact_shared.processes import interruptible
-from tests.bench.blocks import appending, deciding, growing, preparing, starting
+from tests.bench.blocks import appending, cutting, deciding, growing, preparing, starting
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground, ground
 from tests.support.stack import Shape
@@ -46,15 +47,20 @@ BLOCKS: dict[str, tuple[Shape, Block]] = {
     "scheduler": (UNDECIDED, lambda on: [deciding.events_per_second(on)]),
 }
 
+OFFLINE: dict[str, Callable[[], Iterable[Figure]]] = {"cut": cutting.cut_and_projection}
+"""Blocks that need no process."""
+
 
 def main(names: list[str]) -> int:
     """Runs the named blocks, all by default."""
-    unknown = set(names) - set(BLOCKS)
+    unknown = set(names) - set(BLOCKS) - set(OFFLINE)
     if unknown:
-        sys.stderr.write(f"no such block: {', '.join(sorted(unknown))}; there are {', '.join(BLOCKS)}\n")
+        there = ", ".join((*OFFLINE, *BLOCKS))
+        sys.stderr.write(f"no such block: {', '.join(sorted(unknown))}; there are {there}\n")
         return 2
     begun = time.perf_counter()
-    figures = [figure for shape in (ALONE, WHOLE, UNDECIDED) for figure in _measure(shape, names)]
+    figures = _tell({name: block for name, block in OFFLINE.items() if not names or name in names})
+    figures += [figure for shape in (ALONE, WHOLE, UNDECIDED) for figure in _measure(shape, names)]
     report = {
         "figures": [figure.report() for figure in figures],
         "missed": [figure.name for figure in figures if figure.ok is False],
@@ -78,23 +84,27 @@ def _measure(shape: Shape, names: list[str]) -> list[Figure]:
     }
     if not wanted:
         return []
-    found: list[Figure] = []
     _say(
         f"starting {shape.apis} API, {shape.schedulers} scheduler, {shape.workers} worker, Redis and the bare app"
     )
     with ground(shape) as on:
-        for name, block in wanted.items():
-            _say(f"{name} …")
-            begun = time.perf_counter()
-            found += _try(name, block, on)
-            _say(f"{name}: {time.perf_counter() - begun:.0f} s")
+        return _tell({name: partial(block, on) for name, block in wanted.items()})
+
+
+def _tell(blocks: Mapping[str, Callable[[], Iterable[Figure]]]) -> list[Figure]:
+    found: list[Figure] = []
+    for name, block in blocks.items():
+        _say(f"{name} …")
+        begun = time.perf_counter()
+        found += _try(name, block)
+        _say(f"{name}: {time.perf_counter() - begun:.0f} s")
     return found
 
 
-def _try(name: str, block: Block, on: Ground) -> list[Figure]:
+def _try(name: str, block: Callable[[], Iterable[Figure]]) -> list[Figure]:
     """A block that fails is reported as missed; the others still run."""
     try:
-        return list(block(on))
+        return list(block())
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the report
         traceback.print_exc()
         why = f"{type(error).__name__}: {error}"[:500]

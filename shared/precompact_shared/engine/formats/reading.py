@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_compact_fast = msgspec.json.Encoder().encode
+"""The same in a tenth of the time, but for exponents (`1e16`, not `1e+16`); refuses surrogates and huge numbers."""
 
 
 class InvalidEntry(ValueError):
@@ -53,6 +57,10 @@ def as_json(value: Any) -> str:
     """Compact JSON text of a payload the caller sent as an object; a string stays as it is."""
     if type(value) is str:
         return value
+    try:
+        return _compact_fast(value).decode()
+    except (RecursionError, ValueError, OverflowError, TypeError):
+        pass
     try:
         return _compact(value)
     except (RecursionError, ValueError):
