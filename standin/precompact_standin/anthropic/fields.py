@@ -7,11 +7,11 @@ from precompact_standin.shapes import Shape, shape
 
 REQUEST = shape(
     "max_tokens! messages! model! cache_control? container? diagnostics? inference_geo? metadata output_config",
-    "service_tier speed? stop_sequences stream system thinking tool_choice tools user_profile_id workspace_id",
+    "service_tier speed? stop_sequences stream system thinking:object tool_choice:object tools user_profile_id workspace_id",
     "compaction? context_management? mcp_servers temperature top_p top_k",
 )
 COUNT_REQUEST = shape(
-    "messages! model! cache_control? output_config speed? system thinking tool_choice tools user_profile_id",
+    "messages! model! cache_control? output_config speed? system thinking:object tool_choice:object tools user_profile_id",
     "workspace_id compaction? context_management? mcp_servers",
 )
 BETA_FIELDS: dict[str, frozenset[str]] = {
@@ -33,7 +33,7 @@ BLOCKS: dict[str, Shape] = {
     "search_result": shape("content! source! title! type! cache_control? citations"),
     "thinking": shape("signature thinking! type!"),
     "redacted_thinking": shape("data! type!"),
-    "tool_use": shape("id! input! name! type! cache_control? caller toolset_name?"),
+    "tool_use": shape("id! input!:object name! type! cache_control? caller toolset_name?"),
     "tool_result": shape("tool_use_id! type! cache_control? content is_error toolset_name?"),
     "server_tool_use": shape("id! input! name! type! cache_control? caller"),
     "web_search_tool_result": shape("content! tool_use_id! type! cache_control? caller"),
@@ -75,6 +75,8 @@ TOOL = shape(
     "input_examples strict type?",
 )
 CACHE_CONTROL = shape("type! ttl")
+AMOUNT = shape("type! value!")
+"""A trigger, what is kept, what is cleared at least."""
 COMPACTION = shape("type! instructions?")
 CONTEXT_MANAGEMENT = shape("edits")
 EDITS: dict[str, Shape] = {

@@ -130,7 +130,9 @@ def _unmarked(value: Any) -> Any:
 def _block_ttl(block: Block) -> str:
     """The mark of a block or of a part of a result: parts are not cached by themselves here."""
     parts = block.get("content") if isinstance(block.get("content"), list) else []
-    return _ttl(block) or next((ttl for part in parts or [] if (ttl := _ttl(part))), "")
+    return _ttl(block) or next(
+        (ttl for part in parts or [] if isinstance(part, dict) and (ttl := _ttl(part))), ""
+    )
 
 
 def _ttl(value: Mapping[str, Any]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from precompact_standin.shapes import Shape, shape
 
 RESPONSES = shape(
-    "access_programs background? background_options context_management? conversation? image include? input",
+    "access_programs background? background_options context_management?:list conversation? image include? input",
     "instructions? max_output_tokens? max_tool_calls? metadata? model! moderation? parallel_tool_calls?",
     "previous_response_id? prompt? prompt_cache_key? prompt_cache_options prompt_cache_retention? reasoning?",
-    "safety_identifier? service_tier? store? stream? stream_options? temperature? text tool_choice tools",
+    "safety_identifier? service_tier? store? stream? stream_options? temperature? text:object tool_choice tools",
     "top_logprobs? top_p? truncation? user",
 )
 COMPACT = shape(
@@ -17,7 +17,7 @@ COMPACT = shape(
 )
 INPUT_TOKENS = shape(
     "conversation? input? instructions? model? parallel_tool_calls? personality previous_response_id? reasoning?",
-    "text? tool_choice? tools? truncation",
+    "text?:object tool_choice? tools? truncation",
 )
 CHAT = shape(
     "messages! model! audio? frequency_penalty? function_call functions logit_bias? logprobs?",
@@ -37,7 +37,7 @@ ITEMS: dict[str, Shape] = {
     "tool_search_call": shape("arguments! type! id? call_id? execution status?"),
     "tool_search_output": shape("tools! type! id? call_id? execution status?"),
     "additional_tools": shape("role! tools! type! id?"),
-    "configuration_update": shape("type! id? reasoning text"),
+    "configuration_update": shape("type! id? reasoning text:object"),
     "reasoning": shape("id summary! type! content encrypted_content? status"),
     "compaction": shape("encrypted_content! type! id? created_by"),
     "image_generation_call": shape(

@@ -33,7 +33,9 @@ class Request:
     def items(self) -> list[Item]:
         """The input as items: a string is one user message."""
         given = self.body.get("input")
-        return [message("user", given)] if isinstance(given, str) else list(given or [])
+        if isinstance(given, str):
+            return [message("user", given)]
+        return given if isinstance(given, list) else []
 
     @property
     def window(self) -> list[Item]:
@@ -74,8 +76,7 @@ def texts_of(item: Item) -> Iterator[str]:
     for name in ("name", "arguments", "input", "output", "code", "result"):
         if (value := item.get(name)) is not None:
             yield value if isinstance(value, str) else _flat(value)
-    for part in item.get("summary") or []:
-        yield str(part.get("text", ""))
+    yield _flat(item.get("summary") or [])
 
 
 def read_request(state: State, call: Call, model: Model) -> Request:

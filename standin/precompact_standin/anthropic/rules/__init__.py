@@ -15,6 +15,7 @@ FORM: tuple[Rule, ...] = (
     form.roles,
     form.request_objects,
     form.request_lists,
+    form.edits,
     form.message_fields,
     form.block_kinds,
     form.block_fields,

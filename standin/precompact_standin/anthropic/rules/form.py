@@ -12,6 +12,7 @@ from precompact_standin.shapes import Shape
 
 MAX_MESSAGES = 100_000
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_DOCUMENTS = {"base64": "application/pdf", "text": "text/plain"}
 _SOURCES = {"image": {"base64", "url", "file"}, "document": {"base64", "text", "url", "file", "content"}}
 
 
@@ -27,7 +28,7 @@ def number_of_messages(request: Request) -> Iterator[Refusal]:
 def roles(request: Request) -> Iterator[Refusal]:
     """A16: user, assistant, system and nothing else."""
     for index, message in enumerate(request.messages):
-        role = message.get("role") if isinstance(message, dict) else None
+        role = _named(message, "role")
         if role not in fields.MESSAGES:
             yield broken(
                 "A16", f'messages.{index}.role: Unexpected role. Allowed: "user", "assistant", "system"'
@@ -50,8 +51,18 @@ def request_objects(request: Request) -> Iterator[Refusal]:
     thinking = body.get("thinking")
     if thinking is not None:
         yield from _by_type(fields.THINKING, thinking, "thinking")
+    if request.body.get("tool_choice") is not None and _kind(request.body["tool_choice"]) is None:
+        yield broken("A19", "tool_choice.type: Field required")
+
+
+def edits(request: Request) -> Iterator[Refusal]:
+    """A19: the edits of `context_management` and their amounts."""
     for at, edit in enumerate(request.edits):
-        yield from _by_type(fields.EDITS, edit, f"context_management.edits.{at}")
+        where = f"context_management.edits.{at}"
+        yield from _by_type(fields.EDITS, edit, where)
+        for name in ("trigger", "keep", "clear_at_least"):
+            if edit.get(name) is not None and edit[name] != "all":
+                yield from _checked(fields.AMOUNT, edit[name], f"{where}.{name}")
 
 
 def request_lists(request: Request) -> Iterator[Refusal]:
@@ -92,10 +103,8 @@ def block_fields(request: Request) -> Iterator[Refusal]:
         yield from _checked(fields.BLOCKS[block["type"]], block, path)
         if block.get("cache_control") is not None:
             yield from _checked(fields.CACHE_CONTROL, block["cache_control"], f"{path}.cache_control")
-        if block["type"] == "text" and not isinstance(block["text"], str):
-            yield broken("A19", f"{path}.text: Input should be a valid string")
-        if block["type"] == "tool_use" and not isinstance(block["input"], dict):
-            yield broken("A19", f"{path}.input: Input should be a valid dictionary")
+        if block["type"] in {"tool_result", "compaction"} and not _is_content(block):
+            yield broken("A19", f"{path}.content: Input should be a valid string or list")
     for at, block in enumerate(request.body.get("system") or []):
         if isinstance(block, dict):
             yield from _checked(fields.BLOCKS["text"], block, f"system.{at}")
@@ -104,17 +113,17 @@ def block_fields(request: Request) -> Iterator[Refusal]:
 def sources(request: Request) -> Iterator[Refusal]:
     """A18: where images and documents may come from."""
     for path, block in _all_blocks(request):
-        source = block.get("source")
-        if block.get("type") not in _SOURCES or not isinstance(source, dict):
+        kind = _kind(block)
+        if kind not in _SOURCES:
             continue
-        if source.get("type") not in _SOURCES[block["type"]]:
-            yield broken("A18", f"{path}.source.type: {source.get('type')!r} is not allowed")
-        elif (
-            block["type"] == "image"
-            and source["type"] == "base64"
-            and source.get("media_type") not in _IMAGES
-        ) or (block["type"] == "document" and not _document_fits(source)):
-            yield broken("A18", f"{path}.source.media_type: {source.get('media_type')!r} is not allowed")
+        source = block.get("source")
+        origin, media = _kind(source), _named(source, "media_type")
+        if origin not in _SOURCES[kind]:
+            yield broken("A18", f"{path}.source.type: {origin!r} is not allowed")
+        elif (kind == "image" and origin == "base64" and media not in _IMAGES) or (
+            kind == "document" and media != _DOCUMENTS.get(str(origin), media)
+        ):
+            yield broken("A18", f"{path}.source.media_type: {media!r} is not allowed")
 
 
 def result_parts(request: Request) -> Iterator[Refusal]:
@@ -142,16 +151,11 @@ def tool_definitions(request: Request) -> Iterator[Refusal]:
         names.add(name)
 
 
-def _all_blocks(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
+def _all_blocks(request: Request) -> Iterator[tuple[str, Any]]:
     for path, block in request.blocks():
         yield path, block
         if block["type"] == "tool_result" and isinstance(block.get("content"), list):
             yield from ((f"{path}.content.{at}", part) for at, part in enumerate(block["content"]))
-
-
-def _document_fits(source: dict[str, Any]) -> bool:
-    wanted = {"base64": "application/pdf", "text": "text/plain"}.get(source["type"])
-    return wanted is None or source.get("media_type") == wanted
 
 
 def _checked(shape: Shape, value: Any, path: str) -> Iterator[Refusal]:
@@ -169,5 +173,17 @@ def _by_type(shapes: dict[str, Shape], value: Any, path: str) -> Iterator[Refusa
         yield from _checked(shapes[kind], value, path)
 
 
-def _kind(value: Any) -> Any:
-    return value.get("type") if isinstance(value, dict) else None
+def _is_content(block: dict[str, Any]) -> bool:
+    """Text, or for results a list; absent or null is no matter of form."""
+    content = block.get("content")
+    return content is None or isinstance(content, str if block["type"] == "compaction" else (str, list))
+
+
+def _kind(value: Any) -> str | None:
+    return _named(value, "type")
+
+
+def _named(value: Any, field: str) -> str | None:
+    """What a field of an object says, if that is a text."""
+    found = value.get(field) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None

@@ -44,10 +44,14 @@ def lifetimes(request: Request) -> Iterator[Refusal]:
 
 def _marks(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every marked tool, system block and block of a message, parts of tool results included."""
-    return ((path, part) for path, part in _markable(request) if part.get("cache_control") is not None)
+    return (
+        (path, part)
+        for path, part in _markable(request)
+        if isinstance(part, dict) and isinstance(part.get("cache_control"), dict)
+    )
 
 
-def _markable(request: Request) -> Iterator[tuple[str, dict[str, Any]]]:
+def _markable(request: Request) -> Iterator[tuple[str, Any]]:
     for at, tool in enumerate(request.body.get("tools") or []):
         yield f"tools.{at}", tool
     system = request.body.get("system")

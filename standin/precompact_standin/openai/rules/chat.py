@@ -18,6 +18,9 @@ def check_chat(body: dict[str, Any], model: Model, rules_off: Sequence[str]) -> 
     found = body["messages"]
     if not isinstance(found, list) or not found or not all(isinstance(message, dict) for message in found):
         raise broken("C0", "Invalid 'messages': expected a list with at least one message.", param="messages")
+    for at, tool in enumerate(body.get("tools") or []):
+        if not isinstance(tool, dict) or not isinstance(tool.get("function") or {}, dict):
+            raise broken("C0", f"Invalid type for 'tools[{at}]': expected an object.", param=f"tools[{at}]")
     for refusal in _sampling(body, model):
         raise refusal
     for rule in RULES:
@@ -37,8 +40,12 @@ def shapes(messages: Sequence[Message]) -> Iterator[Refusal]:
             )
         elif (found := shape.faults(message, where, "C0")) is not None:
             yield broken("C0", f"Unknown or invalid parameter: '{found.param}'.", param=found.param)
-        for call in message.get("tool_calls") or []:
-            if (found := fields.CHAT_CALL.faults(call, f"{where}.tool_calls", "C0")) is not None:
+        for call in _calls(message):
+            if not isinstance(call, dict):
+                yield broken(
+                    "C0", f"Invalid type for '{where}.tool_calls'.", param=where, code="invalid_type"
+                )
+            elif (found := fields.CHAT_CALL.faults(call, f"{where}.tool_calls", "C0")) is not None:
                 yield broken("C0", f"Unknown or invalid parameter: '{found.param}'.", param=found.param)
 
 
@@ -89,11 +96,16 @@ def parts(messages: Sequence[Message]) -> Iterator[Refusal]:
             yield from _part(part, message["role"], where)
 
 
+def _calls(message: Message) -> list[Any]:
+    found = message.get("tool_calls")
+    return found if isinstance(found, list) else []
+
+
 RULES: tuple[Rule, ...] = (shapes, parts, assistant_content, answered, belonging)
 
 
 def _part(part: Any, role: str, where: str) -> Iterator[Refusal]:
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = str(part.get("type")) if isinstance(part, dict) else ""
     allowed = {"user": set(fields.CHAT_PARTS) - {"refusal"}, "assistant": {"text", "refusal"}}.get(
         role, {"text"}
     )

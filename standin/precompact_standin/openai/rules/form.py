@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any
 
 from precompact_standin.openai import fields
@@ -24,6 +25,8 @@ def request_objects(request: Request) -> Iterator[Refusal]:
     for name, shape in small:
         if request.body.get(name) is not None:
             yield from _checked(shape, request.body[name], name)
+    yield from _objects(request, "tools")
+    yield from _objects(request, "context_management")
     for at, tool in enumerate(request.body.get("tools") or []):
         if tool.get("type") == "function":
             yield from _checked(fields.FUNCTION_TOOL, tool, f"tools[{at}]")
@@ -31,6 +34,8 @@ def request_objects(request: Request) -> Iterator[Refusal]:
 
 def item_fields(request: Request) -> Iterator[Refusal]:
     """Items of known type, with the fields of that type."""
+    if not isinstance(request.body.get("input"), (str, list, NoneType)):
+        yield broken("O0", "Invalid type for 'input': expected a string or a list.", param="input")
     for at, item in enumerate(request.items):
         where = f"input[{at}]"
         if not isinstance(item, dict):
@@ -76,8 +81,14 @@ def calls(request: Request) -> Iterator[Refusal]:
             yield broken("O10", text, param=f"{where}.output", code="string_above_max_length")
 
 
+def _objects(request: Request, name: str) -> Iterator[Refusal]:
+    for at, entry in enumerate(request.body.get(name) or []):
+        if not isinstance(entry, dict):
+            yield broken("O0", f"Invalid type for '{name}[{at}]': expected an object.", param=f"{name}[{at}]")
+
+
 def _part(part: Any, allowed: frozenset[str], where: str) -> Iterator[Refusal]:
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = str(part.get("type")) if isinstance(part, dict) else ""
     if kind not in allowed:
         text = f"Invalid value: '{kind}'. Supported values are: {', '.join(sorted(allowed))}."
         yield broken("O12", text, param=where, code="invalid_value")

@@ -75,7 +75,7 @@ def thresholds(request: Request) -> Iterator[Refusal]:
         if entry.get("type") != "compaction" or set(entry) - {"type", "compact_threshold"}:
             yield broken("P2", f"Invalid value: '{where}'.", param=where)
         threshold = entry.get("compact_threshold")
-        if threshold is not None and threshold < MIN_THRESHOLD_TOKENS:
+        if threshold is not None and not (isinstance(threshold, int) and threshold >= MIN_THRESHOLD_TOKENS):
             text = f"Invalid '{where}.compact_threshold': expected a value of 1000 or more."
             yield broken("P2", text, param=f"{where}.compact_threshold", code="integer_below_min_value")
     limit = request.body.get("max_output_tokens")
