@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from precompact_scheduler import counters
 from precompact_scheduler.claims import claim_of, record_of
@@ -28,8 +27,7 @@ DECIDE_AGAIN = frozenset({"base_gone"})
 WAITING = frozenset({JobState.READY, JobState.QUEUED})
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """One session, what was decided about it, and on which facts."""
 
     statement: Statement

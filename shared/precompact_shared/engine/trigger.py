@@ -6,9 +6,10 @@ The facts are one full statement about a session (an event, or a view of it), so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+import msgspec
 
 from precompact_shared.engine.limits import Limits
 
@@ -63,8 +64,7 @@ class Reason(StrEnum):
     BELOW_START = "below_start_point"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCandidate:
+class OpenCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A full candidate that waits for adoption."""
 
     cid: str
@@ -75,8 +75,7 @@ class OpenCandidate:
     """Tokens of what it replaces; None when the statement does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveJob:
+class LiveJob(msgspec.Struct, frozen=True, kw_only=True):
     """The session's one live job."""
 
     jid: str
@@ -84,8 +83,7 @@ class LiveJob:
     state: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastTry:
+class LastTry(msgspec.Struct, frozen=True, kw_only=True):
     """A job for this version that ended without a candidate."""
 
     tokens: int
@@ -93,8 +91,7 @@ class LastTry:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleClock:
+class IdleClock(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt cache that is about to expire; None in the facts where idle jobs are off."""
 
     expires_in_s: float
@@ -104,8 +101,7 @@ class IdleClock:
     """A job has already used this idle stretch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brakes:
+class Brakes(msgspec.Struct, frozen=True, kw_only=True):
     """What holds new work back; all off unless somebody says so."""
 
     paused: bool = False
@@ -125,8 +121,7 @@ class Brakes:
         return self.paused or self.thrash or self.breaker_open
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeFacts:
+class SizeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One statement about one session. `limits` is None when its window is unknown."""
 
     tokens: int
@@ -143,8 +138,7 @@ class SizeFacts:
     idle: IdleClock | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What to do, for which reason, and by which row of the table."""
 
     action: Action
@@ -159,8 +153,7 @@ class Decision:
     """No paid call: a brake is on, but at `hard` something always runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """The facts with a known window, and what follows from them."""
 
     facts: SizeFacts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import hiredis
@@ -47,6 +48,10 @@ def async_client(url: str, *, max_connections: int = 64) -> redis.asyncio.Redis:
     )
 
 
+_known_keys = lru_cache(maxsize=32_768)(session_keys)
+"""Hashing a name into its shard with every event or call would be a tenth of what an event costs."""
+
+
 class Layout:
     """The shards of a deployment: which session lives where."""
 
@@ -55,7 +60,7 @@ class Layout:
 
     def session(self, tenant: str, session: str) -> SessionKeys:
         """Keys of a session."""
-        return session_keys(tenant, session, self.shards)
+        return _known_keys(tenant, session, self.shards)
 
     def all_shards(self) -> list[ShardKeys]:
         """Every shard, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from precompact_shared.store.keys import SessionKeys, ShardKeys
 from precompact_shared.store.op import Argument, Op
@@ -11,8 +11,7 @@ from precompact_shared.store.op import Argument, Op
 DECISIONS_KEPT = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
+class Handled(NamedTuple):
     """A session that was decided on at (version, length); `decision` is JSON to keep, empty for none."""
 
     keys: SessionKeys

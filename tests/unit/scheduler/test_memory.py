@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msgspec.structs import replace as changed
 
 from precompact_scheduler.facts import Statement
@@ -60,7 +58,7 @@ def test_the_same_decision_for_nothing_is_told_again_only_after_growth() -> None
     assert memory.is_news(STATEMENT, NOTHING)
     assert not memory.is_news(changed(STATEMENT, tokens=1_050), NOTHING)
     assert memory.is_news(changed(STATEMENT, tokens=1_051), NOTHING)
-    assert memory.is_news(changed(STATEMENT, tokens=1_051), replace(NOTHING, row="paused"))
+    assert memory.is_news(changed(STATEMENT, tokens=1_051), changed(NOTHING, row="paused"))
     assert memory.is_news(changed(STATEMENT, tokens=1_051, version=2), NOTHING)
 
 

@@ -9,8 +9,7 @@ for n = 1, (#KEYS - 1) / 2 do
   local have = redis.call('HMGET', hash, 'v', 'len', 'vis')
   local exists = have[1] and have[3] ~= '0'
   if exists and ARGV[at + 3] ~= '' then
-    redis.call('LPUSH', decisions, ARGV[at + 3])
-    redis.call('LTRIM', decisions, 0, kept - 1)
+    if redis.call('LPUSH', decisions, ARGV[at + 3]) > kept then redis.call('LTRIM', decisions, 0, kept - 1) end
   end
   local unmoved = tonumber(have[1]) == tonumber(ARGV[at + 1]) and tonumber(have[2]) == tonumber(ARGV[at + 2])
   if not exists or unmoved then done[#done + 1] = ARGV[at] end
