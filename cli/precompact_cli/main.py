@@ -163,6 +163,21 @@ def key(
 
 
 @app.command()
+def standin(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to answer on; 0 = a free one.")] = 8430,
+    scenario: Annotated[
+        Path | None, typer.Option(help="What goes wrong and when: TOML or JSON. Default: nothing.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer in place of Anthropic and OpenAI on this machine, strictly and without a key. Ctrl-C stops it."""
+    with told():
+        from precompact_cli.standin import run_standin
+
+        _end(run_standin(port, scenario, as_json=as_json))
+
+
+@app.command()
 def doctor(as_json: Json = False) -> None:
     """Check the settings and Redis for what loses data or hurts."""
     with told():

@@ -28,7 +28,9 @@ def test_help_imports_nothing_heavy() -> None:
     assert told.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("command", ["up", "demo", "replay", "inspect", "compact", "why", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["up", "demo", "replay", "inspect", "compact", "why", "standin", "doctor"]
+)
 def test_every_command_has_help_and_json(command: str) -> None:
     """`--json` works on everything."""
     told = CliRunner().invoke(app, [command, "--help"])
