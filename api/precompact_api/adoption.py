@@ -207,6 +207,7 @@ def record_of(tag: CandidateTag, view: SessionView) -> CheckpointTag:
         preset=tag.preset,
         provider=tag.provider,
         coverage=tag.coverage,
+        cost_usd=tag.cost_usd,
     )
 
 

@@ -24,6 +24,7 @@ from precompact_api.routes import (
     sessions,
     sight,
     tenants,
+    usage,
 )
 from precompact_api.service import Service
 from precompact_shared.engine.tokens import warm_up
@@ -56,7 +57,7 @@ def create_app(settings: Settings) -> Edge:
     hot_calls = hot.hot_calls(service)
     for name, call in hot_calls.items():
         app.add_route(f"{hot.PREFIX}{{session}}/{name}", hot.as_route(call), methods=["POST"])
-    for module in (sessions, rewriting, compaction, sight, history, tenants, probes):
+    for module in (sessions, rewriting, compaction, sight, history, tenants, usage, probes):
         app.include_router(module.routes(service))
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(Exception, _unexpected)

@@ -109,3 +109,41 @@ async def test_a_block_for_another_model_is_not_adopted(
     refused = adopt(http)
     assert refused.status_code == 412
     assert refused.json()["reason"] == "instructions_changed"
+
+
+async def test_what_it_cost_is_told_for_job_candidate_session_and_tenant(
+    service: Service, http: httpx.Client, runner: Runner
+) -> None:
+    """The same sum everywhere; failed calls included."""
+    prepare(http, [*turns(40, words=12), user("And now?")], {"version": 0, "length": 0})
+    job = claim(service, "n")
+    service.store.run(service.ops("n").queued(job.jid))
+    assert await runner.run(Ref(service.tenant, "n", job.jid)) == Ended("stored")
+    [told] = read(http, "/v1/sessions/n/jobs")["jobs"][-1]["calls"]
+    [candidate] = [
+        one for one in read(http, "/v1/sessions/n/candidates")["candidates"] if one["slot"] != "floor"
+    ]
+    session = read(http, "/v1/sessions/n/usage")
+    tenant = read(http, "/v1/usage")
+    assert told["cost_usd"] > 0
+    assert candidate["cost_usd"] == told["cost_usd"] == session["cost_usd"] == tenant["total"]["cost_usd"]
+    assert (session["calls"], session["output_tokens"]) == (1, told["output_tokens"])
+    [row] = tenant["rows"]
+    assert (row["provider"], row["model"], row["mode"], row["calls"]) == ("anthropic", CLAUDE, "native", 1)
+    adopt(http)
+    [checkpoint] = read(http, "/v1/sessions/n/checkpoints")["checkpoints"]
+    assert checkpoint["cost_usd"] == told["cost_usd"]
+
+
+@pytest.mark.parametrize("query", ["from=yesterday", "from=2026-02-01&to=2026-01-01", "from=1990-01-01"])
+def test_a_span_of_days_has_to_be_one(http: httpx.Client, query: str) -> None:
+    """A year at most."""
+    assert http.get(f"/v1/usage?{query}").status_code == 400
+
+
+def read(http: httpx.Client, path: str) -> dict[str, Any]:
+    """An answer."""
+    response = http.get(path)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found

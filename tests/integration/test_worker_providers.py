@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from precompact_shared.clock import monotonic_s
+from precompact_shared.clock import monotonic_s, now_ms
 from precompact_shared.engine.preset import load_preset
 from precompact_shared.policy import Policy
 from precompact_shared.store import AsyncStore
+from precompact_shared.store.spending import day_of, session_spent, tenant_spent
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_worker.attempt import Ended
@@ -226,6 +227,12 @@ async def test_a_worker_that_vanishes_in_mid_stream_leaves_its_call_on_record(of
     begun, done = office.calls(job)
     assert (begun["outcome"], begun["estimated"], done["outcome"]) == ("begun", True, "ok")
     assert begun["input_tokens"] > 0
+    spent = bench.store.run(session_spent(bench.filled.keys))
+    assert spent.input_tokens == begun["input_tokens"] + done["input_tokens"]
+    assert spent.cost_usd == pytest.approx(begun["cost_usd"] + done["cost_usd"])
+    rows = bench.store.run(tenant_spent(bench.filled.tenant, day_of(now_ms())))
+    assert sum(row.calls for row in rows) == spent.calls == 2
+    assert sum(row.cost_usd for row in rows) == pytest.approx(spent.cost_usd)
 
 
 async def test_a_drain_in_mid_stream_gives_the_job_back_with_its_usage(office: Office) -> None:

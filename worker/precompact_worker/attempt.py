@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
+from precompact_shared.clock import now_ms
 from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.policy import Policy, chain_of
 from precompact_shared.settings import Settings
 from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
+from precompact_shared.store.spending import add_calls
 from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionView
 from precompact_worker.asking import Chain, SummaryRejected, check_reply, request_of
 from precompact_worker.book import Book
@@ -198,6 +201,7 @@ class Attempt:
             self._job.jid, self._job.fence, candidate.tag, candidate.body, calls=self._calls()
         )
         answer = await patiently(self._tools.store, op, for_s=left_s, now_s=self._tools.now_s)
+        await self._count()
         return Ended(answer.o, answer.reason)
 
     async def _finish(self, outcome: Outcome, patience_s: float) -> Ended:
@@ -212,11 +216,20 @@ class Attempt:
         )
         try:
             answer = await patiently(self._tools.store, op, for_s=patience_s, now_s=self._tools.now_s)
+            await self._count()
         except (RedisError, OSError):
             return Ended("unreported", outcome.reason)
         if answer.o != "ok":
             return Ended("lost", answer.reason or answer.o)
         return Ended(outcome.action, outcome.reason)
+
+    async def _count(self) -> None:
+        """Adds the calls of this attempt, and of earlier ones whose workers died, to the tenant's sums; once each."""
+        ended = {call["id"] for call in self._calls()}
+        calls = [*(call for call in self._job.calls if call["id"] not in ended), *self._calls()]
+        if calls:
+            with suppress(RedisError, OSError):
+                await self._tools.store.run(add_calls(self._tools.session.keys.tenant, calls, now_ms()))
 
     async def _beat(self, announcement: Announcement | None) -> Answer:
         op = self._tools.session.beat(

@@ -141,10 +141,17 @@ def draft(
         tokens_at_snapshot=snapshot.view.tokens,
         provider=provider,
         coverage=seen.share,
+        cost_usd=total_cost(calls),
         job=job.jid,
     )
     raw = dump(body) if native is None else dump_native(body, native.items, pinned)
     return Candidate(tag=tag, body=codec.encode(raw))
+
+
+def total_cost(calls: Sequence[Mapping[str, Any]]) -> float | None:
+    """What all calls cost together, in dollars; None when one has no known price."""
+    costs = [call["cost_usd"] for call in calls]
+    return None if None in costs else round(sum(costs), 9)
 
 
 def candidate_id(job: JobTag, *, floor: bool) -> str:

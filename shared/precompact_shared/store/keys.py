@@ -24,6 +24,8 @@ touched by a session's script. None of these keys has an EXPIRE: a timer runs th
 | `pc1:{s0}:a:<s>` | list | store | archive of entries a rewind removed |
 | `pc1:{s0}:t:<s>` | hash | store | tombstone of a deleted session |
 | `pc1:{t:<tenant>}` | hash | tenants | tenant: digest key, policy, created |
+| `pc1:{t:<tenant>}:u:<day>` | hash | spending | what the tenant's calls used on a day: `<provider>|<model>|<mode>|<measure>` -> sum |
+| `pc1:{t:<tenant>}:ui` | zset | spending | ids of the calls counted lately, by time |
 | `pc1:{keys}:<sha256>` | hash | tenants | API key: tenant, scopes |
 
 `<s>` is `<tenant>/<session id>`.
@@ -122,6 +124,16 @@ def split_name(name: str) -> tuple[str, str]:
 def tenant_key(tenant: str) -> str:
     """Hash of a tenant."""
     return f"{PREFIX}:{{t:{tenant}}}"
+
+
+def usage_key(tenant: str, day: str) -> str:
+    """Sums of a tenant's calls on a day (`2026-11-30`, UTC)."""
+    return f"{tenant_key(tenant)}:u:{day}"
+
+
+def counted_calls_key(tenant: str) -> str:
+    """Ids of calls that are in those sums already."""
+    return f"{tenant_key(tenant)}:ui"
 
 
 def api_key_key(sha256_hex: str) -> str:

@@ -105,6 +105,8 @@ class CandidateTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     created_ms: int = 0
     provider: str
     coverage: float = 1.0
+    cost_usd: float | None = 0.0
+    """Of all calls made for it; None where a price is unknown."""
     job: str | None = None
     state: str = "open"
     reason: str | None = None
@@ -173,6 +175,7 @@ class CheckpointTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     preset: str = ""
     provider: str = ""
     coverage: float = 1.0
+    cost_usd: float | None = 0.0
 
 
 class SessionView(Frozen, frozen=True, kw_only=True, omit_defaults=True):

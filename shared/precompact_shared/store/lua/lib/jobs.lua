@@ -29,6 +29,17 @@ local function end_job(job, state, reason)
   emit_job(job)
 end
 -- Usage, once per call id. A call that was noted when it began is replaced by what became of it, never the other way.
+-- Each call also counts in the session's own sums (fields u_*; money in billionths of a dollar).
+local SUMS = {u_in='input_tokens', u_read='cache_read_tokens', u_write='cache_write_tokens', u_out='output_tokens'}
+local function tally(call, sign)
+  for field, name in pairs(SUMS) do set(field, num(field) + sign * (tonumber(call[name]) or 0)) end
+  set('u_calls', num('u_calls') + sign)
+  if type(call.cost_usd) == 'number' then
+    set('u_nano', num('u_nano') + sign * math.floor(call.cost_usd * 1e9 + 0.5))
+  else
+    set('u_unpriced', num('u_unpriced') + sign)
+  end
+end
 local function spend(job, calls)
   job.calls = job.calls or {}
   local known = {}
@@ -38,10 +49,14 @@ local function spend(job, calls)
     if not at then
       job.calls[#job.calls + 1] = call
       known[call.id] = #job.calls
+      tally(call, 1)
     elseif job.calls[at].outcome == 'begun' then
+      tally(job.calls[at], -1)
       job.calls[at] = call
+      tally(call, 1)
     end
   end
+  if #calls > 0 then flush() end
 end
 -- Why a worker that holds (jid, fence) must stop, or nil.
 local function lost(job, fence)
