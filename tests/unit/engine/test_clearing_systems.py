@@ -189,6 +189,25 @@ def test_gemini_cuts_the_older_of_two_large_outputs() -> None:
     assert "130,000 characters" in tail
 
 
+def test_a_cut_result_needs_no_place_to_be_saved_in() -> None:
+    """Chapter 4, 6: with the disk full the original is kept and counted; here history always is that original.
+
+    The entry is untouched, the note says where it can be read, and the next step goes on from the smaller size.
+    """
+    messages = [*turn(step("run", WORD * 42_500)), *turn(step("run", WORD * 42_500))]
+    before = json.dumps(messages)
+    entries = entries_of(messages)
+    plan = plan_clearing(CHAT, entries, GEMINI_CUT)
+    assert isinstance(plan, Clearing)
+    assert json.dumps(messages) == before
+    [edit] = plan.edits
+    after = apply_context(messages, (), 0, plan.edits)
+    assert f"[r:{edit.seq}] has the whole text" in after[edit.seq]["content"]
+    assert entries[edit.seq].message["content"] == WORD * 42_500
+    now = sum(count_message(CHAT, message, None) for message in after)
+    assert sum(entry.tokens for entry in entries) - now == plan.saving_tokens
+
+
 def test_gemini_newer_changes_nothing_in_three_tool_turns() -> None:
     """Chapter 4, 8: three tool turns or fewer, or nothing large: nothing; reading, grep and glob results stay."""
     big, small = "x" * 60_000, "x" * 2_000

@@ -43,7 +43,8 @@ class Writer:
 
     async def summarise(self, request: Request, book: Book) -> Reply:
         """The summary of everything covered, in parts where the window is smaller. Raises an error of `verdicts`."""
-        said = await asyncio.to_thread(spoken, request.format, request.covered, self.mask)
+        rule = request.preset.summary
+        said = await asyncio.to_thread(spoken, request.format, request.covered, rule, self.mask)
         finding: Finding | None = None
         for degree in DEGREES:
             parts = segments(said, self._room(request, degree))
@@ -61,7 +62,7 @@ class Writer:
         """The last request again, with its answer and what is wrong with it."""
         if reply.asked is None:
             return reply
-        ask = nudged(reply.asked, reply.text, problem, self._written(request))
+        ask = nudged(reply.asked, reply.text, self.mask(problem), self._written(request))
         said = await self._say(ask, book)
         if said.finding.verdict is not Verdict.OK:
             raise error_of(said.finding)
@@ -79,7 +80,7 @@ class Writer:
                 number=number,
                 of=len(parts),
                 previous=self.mask(previous),
-                focus=request.focus,
+                focus=self.mask(request.focus) if request.focus else None,
                 written_tokens=self._written(request),
             )
             ask = first_ask(task, self._output(request))

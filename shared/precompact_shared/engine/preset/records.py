@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from precompact_shared.engine.shorten import Ends
+
 
 class KeepBy(StrEnum):
     """What bounds the tail that stays word for word."""
@@ -232,6 +234,8 @@ class SummaryRule:
     check: SectionCheck
     instructions: str
     """What a writer is told besides the sections."""
+    result_ends: Ends
+    """What a writer sees of one tool result; with head and tail 0 always the whole of it."""
     split_max_tokens: int
     split_heading: str
     split_sections: tuple[Section, ...]

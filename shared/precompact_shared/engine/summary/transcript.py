@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from precompact_shared.engine import formats
-from precompact_shared.engine.shorten import Ends, Unit, border_at_or_before, shorten
+from precompact_shared.engine.preset import SummaryRule
+from precompact_shared.engine.shorten import border_at_or_before, shorten
 from precompact_shared.engine.tokens import count_text
 from precompact_shared.engine.types import Entry, Format, Role
 
-RESULT_ENDS = Ends(Unit.CHARACTERS, 8_000, 4_000, 16_000)
-"""How much of a tool's result is shown; what was read can be read again."""
 _LABELS = {
     Role.SYSTEM: "system",
     Role.USER: "user",
@@ -38,19 +37,28 @@ class Spoken:
 def spoken(
     format: Format,  # noqa: A002 - the design's word
     entries: Iterable[Entry],
+    rule: SummaryRule,
     mask: Callable[[str], str] = str,
 ) -> tuple[Spoken, ...]:
-    """The entries as text, one each, pinned ones left out. `mask` may hide what must not leave. O(characters)."""
-    return tuple(_speak(format, entry, mask) for entry in entries if not entry.pinned)
+    """The entries as text, one each, pinned ones left out; of a tool's result as much as the preset's rule shows.
+
+    `mask` may hide what must not leave. O(characters).
+    """
+    return tuple(_speak(format, entry, rule, mask) for entry in entries if not entry.pinned)
 
 
-def _speak(format: Format, entry: Entry, mask: Callable[[str], str]) -> Spoken:  # noqa: A002
+def _speak(format: Format, entry: Entry, rule: SummaryRule, mask: Callable[[str], str]) -> Spoken:  # noqa: A002
     whole = formats.plain_text(format, entry.message)
     role = formats.facts(format, entry.message).role
-    shown = shorten(whole, RESULT_ENDS, address=f"[r:{entry.seq}]") if role is Role.TOOL else whole
+    shown = _shown(whole, entry, rule) if role is Role.TOOL else whole
     seen = entry.tokens if len(shown) >= len(whole) else entry.tokens * len(shown) // len(whole)
     text = f"[r:{entry.seq}] {_LABELS[role]}:\n{mask(harmless(shown))}"
     return Spoken(entry.seq, text, count_text(text), seen)
+
+
+def _shown(whole: str, entry: Entry, rule: SummaryRule) -> str:
+    ends = rule.result_ends
+    return shorten(whole, ends, address=f"[r:{entry.seq}]") if ends.head or ends.tail else whole
 
 
 def harmless(text: str) -> str:

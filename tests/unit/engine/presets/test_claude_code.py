@@ -9,11 +9,23 @@ from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import load_preset
 from precompact_shared.engine.projection import render_insert
 from precompact_shared.engine.recognition import summary_preset
+from precompact_shared.engine.state_blocks import (
+    KindBudget,
+    Oversize,
+    StateBlock,
+    StateBudgets,
+    StateKind,
+    choose_blocks,
+    render_blocks,
+)
 from precompact_shared.engine.summary import extract, render, template
 from tests.unit.engine.presets.compaction import Compacted, compact
 from tests.unit.engine.presets.talk import C, model, plain, user
 
 CLAUDE = load_preset("claude-code")
+BUDGETS = StateBudgets(
+    tuple(KindBudget(kind, 0, 0, 0, Oversize.SHORTEN) for kind in (StateKind.RULES, StateKind.MEMORY))
+)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +99,18 @@ def test_the_summary_is_a_record_of_its_own_kind_and_the_transcript_stays_readab
     assert f"[r:0-{found.cut.upto - 1}]" in found.summary
     assert found.tail == messages[found.cut.upto :]
     assert not found.cut.split_turn
+
+
+def test_rules_and_memory_come_back_and_nothing_the_caller_did_not_give() -> None:
+    """Chapter 5, 9: root instructions and unscoped rules each time; path-scoped ones when the caller sends them."""
+    root = StateBlock(StateKind.RULES, "CLAUDE.md", "Be kind.")
+    memory = StateBlock(StateKind.MEMORY, "MEMORY.md", "Likes tests.")
+    scoped = StateBlock(StateKind.RULES, "src/api/CLAUDE.md", "Only here.")
+    for needed in ((), (scoped,)):
+        choice = choose_blocks([root, memory, *needed], BUDGETS)
+        assert {one.block for one in choice.stable} == {root, memory, *needed}
+        message = render_blocks(C, choice.stable)
+        assert message is not None
+        rendered = render_insert(C, CLAUDE, "s", (), state=[message])
+        assert rendered[1:] == (message,)
+        assert ("Only here." in message["content"]) == bool(needed)

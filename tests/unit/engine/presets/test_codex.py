@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.summary import Accepted, check_summary
 from precompact_shared.engine.trigger import Action, Kind, SizeFacts, decide
 from precompact_shared.engine.types import Entry, Format, Message
+from tests.unit.engine.presets.compaction import written
 from tests.unit.engine.presets.talk import C, call, model, plain, result, user, with_trigger
 
 CODEX = load_preset("codex")
@@ -209,3 +211,17 @@ def test_a_quoted_tag_makes_no_summary() -> None:
     assert summary_preset(C, quoted) is None
     assert inserted(plain([quoted, model("m")]))[0] == quoted["content"]
     assert summary_preset(C, model('<conversation-summary preset="codex/1">')) is None
+
+
+def test_a_reloaded_and_a_forked_session_show_the_same_prefix() -> None:
+    """Chapter 1, 12: after one and after two compactions; nothing but what the wire format knows reaches the provider."""
+    first = plain([user("first request"), model("m"), call("c"), result("c"), model("m")])
+    second = plain([user("second request"), model("m")], start=5)
+    reloaded = [Entry(one.seq, json.loads(json.dumps(one.message)), one.tokens) for one in (*first, *second)]
+    once = render_insert(C, CODEX, "one", (), covered=first)
+    twice = render_insert(C, CODEX, "two", (), covered=second, earlier=once)
+    once_again = render_insert(C, CODEX, "one", (), covered=reloaded[:5])
+    stored = json.loads(json.dumps(once_again))
+    assert written(once_again) == written(once)
+    assert written(render_insert(C, CODEX, "two", (), covered=reloaded[5:], earlier=stored)) == written(twice)
+    assert {key for message in twice for key in message} == {"role", "content"}

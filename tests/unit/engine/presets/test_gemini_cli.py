@@ -9,7 +9,15 @@ import pytest
 from precompact_shared.engine.cut import Cut, CutReason, Skip, SkipReason, plan_cut
 from precompact_shared.engine.preset import load_preset, parse_preset
 from precompact_shared.engine.projection import render_insert
-from precompact_shared.engine.summary import Accepted, Rejected, RejectReason, check_summary, extract, render
+from precompact_shared.engine.summary import (
+    Accepted,
+    Rejected,
+    RejectReason,
+    check_summary,
+    extract,
+    render,
+    spoken,
+)
 from precompact_shared.engine.types import Entry
 from precompact_shared.errors import Configuration
 from tests.unit.engine.presets.talk import C, call, model, plain, result, sized, user, with_trigger
@@ -151,3 +159,16 @@ def test_blank_or_larger_than_before_leaves_the_history_as_it_is() -> None:
 def test_a_user_message_with_the_summary_then_an_acknowledgement() -> None:
     """Chapter 4, Injection: user, model, then the kept part."""
     assert [message["role"] for message in render_insert(C, GEMINI, "s", ())] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize(("characters", "is_whole"), [(300_000, True), (4_000_000, True), (5_000_000, False)])
+def test_the_writer_sees_an_old_result_whole_unless_it_cannot_fit(characters: int, is_whole: bool) -> None:
+    """Chapter 4, 7: 300,000 characters are seen whole; of 5,000,000 the cut form, 8,000 first and 32,000 last."""
+    output = "".join(f"{number:09}\n" for number in range(characters // 10))
+    shown = spoken(C, plain([call("c"), result("c", output)]), GEMINI.summary)[1].text
+    assert (output in shown) is is_whole
+    if not is_whole:
+        assert output[:8_000] in shown
+        assert output[-32_000:] in shown
+        assert len(shown) < 41_000
+        assert "[r:1] has the whole text" in shown

@@ -21,6 +21,7 @@ from precompact_shared.engine.projection import context_edits
 from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.summary import Accepted, Rejected, RejectReason, check_summary
 from precompact_shared.engine.types import Entry, Format, Message
+from precompact_shared.engine.validate import RequestFacts, fingerprint, validate
 from precompact_shared.errors import Configuration
 
 A, R = Format.ANTHROPIC, Format.OPENAI_RESPONSES
@@ -196,3 +197,15 @@ def test_the_cut_takes_everything_again_after_growth() -> None:
     cut = plan_cut(A, grown, keep_tokens=0, at_least=6, rule=ANTHROPIC.cut)
     assert isinstance(cut, Cut)
     assert cut.upto == 10
+
+
+def test_a_summarised_message_left_behind_the_block_is_caught_by_the_validator() -> None:
+    """Chapter 6, 6: the API says nothing, so we do."""
+    covered = frozenset(fingerprint(A, message) for message in (ASK, THOUGHT))
+    request = RequestFacts(covered=covered)
+    newer: Message = {"role": "user", "content": "something new"}
+    assert "A15" not in {one.id for one in validate(A, [OPENING, newer], request=request)}
+    left = [
+        one.index for one in validate(A, [OPENING, newer, THOUGHT, ASK], request=request) if one.id == "A15"
+    ]
+    assert left == [2, 3]

@@ -10,7 +10,15 @@ from precompact_shared.engine.cut import Cut, CutReason, Skip, SkipReason, plan_
 from precompact_shared.engine.formats import plain_text
 from precompact_shared.engine.preset import SectionCheck, load_preset
 from precompact_shared.engine.projection import render_insert
-from precompact_shared.engine.summary import Accepted, Rejected, RejectReason, check_summary, extract, render
+from precompact_shared.engine.summary import (
+    Accepted,
+    Rejected,
+    RejectReason,
+    check_summary,
+    extract,
+    render,
+    spoken,
+)
 from precompact_shared.engine.trigger import Action, Kind, SizeFacts, decide
 from precompact_shared.engine.types import Entry, Message
 from precompact_shared.errors import Configuration
@@ -260,3 +268,10 @@ def test_native_keeps_whole_user_messages_and_stops_at_one_too_large() -> None:
     assert len(render_insert(C, native, "s", (), covered=large)) == 1
     fits = plain([user("older"), model("m"), user("x" * 60_000 * 4), model("m")])
     assert len(render_insert(C, native, "s", (), covered=fits)) == 3
+
+
+def test_the_text_form_cuts_tool_output_to_1_250_code_points() -> None:
+    """Chapter 2, Recovery: an emoji is one; what was said stays whole."""
+    said = spoken(C, plain([user("u" * 3_000), call("c"), result("c", "🙂" * 3_000)]), OPENCODE.summary)
+    assert "u" * 3_000 in said[0].text
+    assert said[2].text.count("🙂") == 1_250

@@ -9,8 +9,10 @@ from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.preset import load_preset
 from precompact_shared.engine.projection import render_insert
-from precompact_shared.engine.summary import Summary, summarise_by_code
+from precompact_shared.engine.summary import Summary, spoken, summarise_by_code
+from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Entry, Message, Role
+from tests.unit.engine.presets.compaction import Compacted, compact, size
 from tests.unit.engine.presets.talk import C, call, model, plain, result, sized, user, with_trigger
 
 PI = load_preset("pi")
@@ -158,3 +160,30 @@ def test_modified_beats_read_and_files_come_last() -> None:
     assert heading == "## Files"
     assert "modified: src/app.py" in body
     assert "read: src/app.py" not in body
+
+
+def test_a_tool_result_with_an_image_counts_above_1_000_tokens() -> None:
+    """Chapter 3, 11. An entry of unknown role counts 0 there; here for what it holds, since it is sent."""
+    image = {"type": "image_url", "image_url": {"url": "https://e.com/a.png"}}
+    shown = {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "ok"}, image]}
+    assert count_message(C, shown, None) > 1_000
+    assert 0 < count_message(C, {"role": "spectator", "content": "a few words"}, None) < 20
+
+
+def test_the_writer_sees_2_000_characters_of_a_result_and_all_that_was_said() -> None:
+    """Chapter 3, 12: of 5,000 characters 2,000 and a note of 3,000 more; 1,500 stay; user and assistant text stays."""
+    messages = [user("u" * 5_000), model("m" * 5_000), call("c"), result("c", "r" * 5_000)]
+    said = spoken(C, plain([*messages, call("d"), result("d", "s" * 1_500)]), PI.summary)
+    assert "u" * 5_000 in said[0].text
+    assert "m" * 5_000 in said[1].text
+    assert ("r" * 2_000 in said[3].text, "r" * 2_001 in said[3].text) == (True, False)
+    assert "3,000 characters left out" in said[3].text
+    assert "s" * 1_500 in said[5].text
+
+
+def test_the_estimate_after_is_the_sum_of_its_parts() -> None:
+    """Chapter 3, 17: summary in front and kept tail; what the summary call itself used is recorded with the job."""
+    messages = [one for n in range(20) for one in (user(f"request {n} " + "w " * 300), model("m " * 300))]
+    found = compact(PI, C, plain(messages), keep_tokens=2_000)
+    assert isinstance(found, Compacted)
+    assert size(C, found.context) == size(C, found.insert) + size(C, found.tail)
