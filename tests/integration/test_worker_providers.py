@@ -11,6 +11,7 @@ import pytest
 from precompact_shared.clock import monotonic_s, now_ms
 from precompact_shared.engine.preset import load_preset
 from precompact_shared.policy import Policy
+from precompact_shared.provider_spec import Redaction
 from precompact_shared.store import AsyncStore
 from precompact_shared.store.spending import day_of, session_spent, tenant_spent
 from precompact_shared.store.tenants import save_policy
@@ -246,3 +247,35 @@ async def test_a_drain_in_mid_stream_gives_the_job_back_with_its_usage(office: O
     assert await working == Ended("release", "drain")
     assert (bench.job(job).state, bench.job(job).attempt) == (JobState.READY, 0)
     assert [told["outcome"] for told in office.calls(job)] == ["cancelled"]
+
+
+PLANTED = "sk-ant-api03-plantedplantedplantedplanted"
+
+
+@pytest.mark.parametrize("redact", [Redaction.TRANSCRIPT, Redaction.ALWAYS])
+async def test_planted_secrets_never_leave_where_the_policy_says_so(
+    office: Office, redact: Redaction, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not in a transcript, a nudge, a second generation's record; nor in logs, in the ledger or the tag."""
+    bench = office.bench
+    await office.open(
+        office.wire.reply(record(without="## Open")), office.wire.reply(record()), redact=redact
+    )
+    said = [
+        user(f"Use `{PLANTED}` for the calls, and https://bob:{PLANTED}@example.org."),
+        *turns(40, words=12),
+    ]
+    bench.filled.append(said)
+    job = bench.filled.claim(focus=f"the key {PLANTED}")
+    assert await bench.work(job) == Ended("stored")
+    [tag] = bench.candidates()
+    bench.adopt(tag)
+    bench.filled.append(turns(40, start=40, words=12))
+    second = bench.filled.claim()
+    assert await bench.work(second) == Ended("stored")
+    for one in office.server.requests:
+        assert PLANTED not in str(one.body)
+    assert len(office.server.requests) >= 3
+    told = f"{bench.job(job).calls} {bench.job(second)} {tag} {capfd.readouterr()}"
+    assert PLANTED not in told
+    assert KEY not in told

@@ -11,6 +11,7 @@ from precompact_shared.models import DEFAULT_MAX_OUTPUT, ModelWindow, find_model
 from precompact_shared.policy import Policy
 from precompact_shared.prices import bare_name, known_window
 from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
+from precompact_worker.masking import mask
 from precompact_worker.providers.anthropic import AnthropicSpeaker
 from precompact_worker.providers.base import Provider
 from precompact_worker.providers.clients import Clients
@@ -75,7 +76,8 @@ def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
         ProviderName.ANTHROPIC: AnthropicSpeaker,
         ProviderName.OPENAI: OpenAISpeaker,
     }
-    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy))
+    hides = mask if desk.policy.redact is not Redaction.NEVER else str
+    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), hides)
 
 
 def window_of(spec: ProviderSpec, policy: Policy) -> ModelWindow | None:
