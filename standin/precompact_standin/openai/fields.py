@@ -38,7 +38,7 @@ ITEMS: dict[str, Shape] = {
     "tool_search_output": shape("tools! type! id? call_id? execution status?"),
     "additional_tools": shape("role! tools! type! id?"),
     "configuration_update": shape("type! id? reasoning text:object"),
-    "reasoning": shape("id summary! type! content encrypted_content? status"),
+    "reasoning": shape("id summary! type! content? encrypted_content? status"),
     "compaction": shape("encrypted_content! type! id? created_by"),
     "image_generation_call": shape(
         "id! result!? status! type! action? background? error output_format? quality? revised_prompt? size? svg_usage"
@@ -82,7 +82,7 @@ CHAT_MESSAGES: dict[str, Shape] = {
     "system": shape("content! role! name"),
     "user": shape("content! role! name"),
     "assistant": shape("role! audio? content? function_call? name refusal? tool_calls annotations"),
-    "tool": shape("content! role! tool_call_id!"),
+    "tool": shape("content! role! tool_call_id! name"),
     "function": shape("content!? name! role!"),
 }
 CHAT_PARTS: dict[str, Shape] = {
