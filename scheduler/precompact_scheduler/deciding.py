@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from precompact_scheduler import counters
@@ -25,6 +25,8 @@ ENDED_EMPTY = frozenset({JobState.DONE, JobState.DEAD})
 DECIDE_AGAIN = frozenset({"base_gone"})
 """Ends of a job after which another kind of job may be wanted at once."""
 WAITING = frozenset({JobState.READY, JobState.QUEUED})
+WRITTEN_AT_ONCE = 400
+"""Decisions sent before the next are written down: enough for the store to have something to do meanwhile."""
 
 
 class Case(NamedTuple):
@@ -64,12 +66,19 @@ class Decider:
     def settle(self, statements: Iterable[Statement]) -> list[Message]:
         """Decides about sessions, claims and records in one pipeline, and tells what to send beyond the events."""
         cases = [self._decide(statement) for statement in statements]
+        if not cases:
+            return []
         counters.count_decisions(case.decision for case in cases)
         claiming = [case for case in cases if case.decision.action is not Action.NONE]
-        # Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost.
-        ops: list[Op[Any]] = [*map(self._claim, claiming), *self._handled(cases)]
-        answers = self._store.run_all(ops)
+        answers = self._store.run_each(self._writes(claiming, cases))
         return self._after_claims(list(zip(claiming, answers, strict=False)))
+
+    def _writes(self, claiming: Sequence[Case], cases: Sequence[Case]) -> Iterator[list[Op[Any]]]:
+        """Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost."""
+        if claiming:
+            yield [*map(self._claim, claiming)]
+        for at in range(0, len(cases), WRITTEN_AT_ONCE):
+            yield [*self._handled(cases[at : at + WRITTEN_AT_ONCE])]
 
     def _decide(self, statement: Statement) -> Case:
         policy = self._policy_of(statement.tenant)

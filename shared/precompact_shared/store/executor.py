@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import redis
 import redis.asyncio
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from precompact_shared.store.op import Op
 
@@ -76,7 +76,37 @@ class SyncStore:
         """All in one pipeline, in order; answers decoded. The first error raises after all were sent."""
         if not ops:
             return []
-        replies = self._pipeline(ops)
+        return self._settled(ops, self._pipeline(ops))
+
+    def run_each(self, batches: Iterable[Sequence[Op[Any]]]) -> list[Any]:
+        """Scripts in order, as `run_all`, each batch sent as soon as it is made; the answers of all.
+
+        So the server is at work on one batch while the next is made. When making one fails, those before it were sent
+        all the same and their answers are lost.
+        """
+        sent: list[Op[Any]] = []
+        coming = iter(batches)
+        try:
+            replies = self._stream(coming, sent)
+        except (redis.ConnectionError, redis.TimeoutError):
+            return self.run_all([*sent, *(op for batch in coming for op in batch)])
+        return self._settled(sent, replies)
+
+    def _stream(self, batches: Iterable[Sequence[Op[Any]]], sent: list[Op[Any]]) -> list[Any]:
+        pool = self.client.connection_pool
+        connection: Any = pool.get_connection()
+        try:
+            for batch in batches:
+                sent += batch
+                connection.send_packed_command(connection.pack_commands(map(command, batch)))
+            return [_reply(connection) for _ in sent]
+        except BaseException:
+            connection.disconnect()
+            raise
+        finally:
+            pool.release(connection)
+
+    def _settled(self, ops: Sequence[Op[Any]], replies: list[Any]) -> list[Any]:
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
             self.load()
@@ -92,6 +122,14 @@ class SyncStore:
         for op in ops:
             _call(pipe, op)
         return pipe.execute(raise_on_error=False)
+
+
+def _reply(connection: Any) -> Any:
+    """The next reply; an error that the server answers with is a reply too."""
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error
 
 
 class AsyncStore:
