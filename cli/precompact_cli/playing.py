@@ -170,7 +170,7 @@ class Player:
         return None if context.status is Status.UNREACHABLE else self._tap.statement()
 
     def _take(self, upto: int) -> list[Message]:
-        new = self._recording.messages[self._sent : upto]
+        new = list(self._recording.messages[self._sent : upto])
         self._sent = max(self._sent, upto)
         self.outcome.books.note_sent(new)
         return new

@@ -1,14 +1,18 @@
-"""A recorded conversation in a provider's format, read from a JSON file."""
+"""A recorded conversation: provider JSON, or the log of an agent as its tool wrote it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from precompact_cli.exits import InputRefused
+from precompact_cli.logs.events import Called
+from precompact_cli.logs.opening import read_log
+from precompact_cli.logs.session import Session
 from precompact_cli.pacing import Pace, read_pace
 from precompact_shared.engine.formats import InvalidEntry, facts
 from precompact_shared.engine.types import Format, Message, Role
@@ -17,6 +21,17 @@ SAMPLE = Path(__file__).with_name("sample") / "session.json"
 """The session that ships: written for this purpose, a recording of nobody."""
 _SHAPE = '{"format": "anthropic" | "openai-chat" | "openai-responses", "messages": [...]}'
 _MOST_BYTES = 512 * 1024 * 1024
+
+
+class View(StrEnum):
+    """What is taken of a log in which the tool itself compacted. Other recordings have one view alone."""
+
+    HISTORY = "history"
+    """All that was said, as if nothing had ever been compacted."""
+    BEFORE = "before"
+    """The context up to the first compaction."""
+    AFTER = "after"
+    """The context behind the last one: what would be sent next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +54,33 @@ class Recording:
     model: str | None
     system: Any
     tools: Any
-    messages: list[Message]
+    messages: Sequence[Message]
+    """Of a large log each look at a message reads it anew."""
     calls: tuple[ModelCall, ...]
     pace: Pace
     left_out: int = 0
     """Recorded calls that do not continue the list of messages and are not played."""
+    log: Session | None = None
+    """All the log told, where the file is one."""
 
 
-def read_recording(path: Path) -> Recording:
-    """The recording in a file. Raises InputRefused, which says what is wrong and what to do."""
+def read_recording(path: Path, view: View = View.HISTORY, *, sidechain: int = 0) -> Recording:
+    """The recording in a file; `sidechain` n takes the n-th sub-agent of a log instead of the main thread.
+
+    Raises InputRefused, which says what is wrong and what to do.
+    """
+    try:
+        session = read_log(path)
+    except OSError as error:
+        raise _unreadable(error) from None
+    if session is not None:
+        return _of_log(path, session, view, sidechain)
+    if sidechain:
+        raise InputRefused("The file is no agent's log; there is no sidechain to take.")
+    return _of_provider_json(path)
+
+
+def _of_provider_json(path: Path) -> Recording:
     body = _object(path)
     wire = _format(body)
     messages = _messages(body, wire)
@@ -66,6 +99,40 @@ def read_recording(path: Path) -> Recording:
     )
 
 
+def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
+    if sidechain > len(log.sidechains):
+        raise InputRefused(f"The log has {len(log.sidechains)} sidechains; ask for one of these.")
+    session = log.sidechains[sidechain - 1] if sidechain else log
+    taken = {View.BEFORE: session.before, View.AFTER: session.after, View.HISTORY: session.history}[view]()
+    if not taken.messages:
+        damaged = f", {log.damaged} of its lines are damaged" if log.damaged else ""
+        raise InputRefused(f"The log of {log.tool} holds no messages{damaged}; give it another.")
+    made = [_made(call, measured=taken.is_measured(call)) for call in taken.calls]
+    calls, left_out = _continuing(made, len(made))
+    return Recording(
+        name=path.stem + (f"__sidechain{sidechain}" if sidechain else ""),
+        format=session.format,
+        model=session.model,
+        system=session.system,
+        tools=session.tools,
+        messages=taken.messages,
+        calls=calls if taken.calls else tuple(_spoken(session.format, taken.messages)),
+        pace=read_pace(taken.stamps, len(taken.messages)),
+        left_out=left_out,
+        log=log,
+    )
+
+
+def _made(call: Called, *, measured: bool) -> ModelCall:
+    end = max((place + 1 for place in call.produced), default=call.prefix)
+    reported = (call.total_input or None) if measured else None
+    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output)
+
+
+def _unreadable(error: OSError) -> InputRefused:
+    return InputRefused(f"The file cannot be read ({error.strerror}); check its path.")
+
+
 def _object(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -74,7 +141,7 @@ def _object(path: Path) -> Mapping[str, Any]:
     except UnicodeDecodeError:
         raise InputRefused("The file is no UTF-8 text; a recording is JSON.") from None
     except OSError as error:
-        raise InputRefused(f"The file cannot be read ({error.strerror}); check its path.") from None
+        raise _unreadable(error) from None
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError):
@@ -90,7 +157,8 @@ def _no_json(raw: str) -> str:
     lines = [line for line in raw.splitlines()[:2] if line.strip()]
     if len(lines) == 2 and all(line.lstrip().startswith("{") for line in lines):
         return (
-            f"The file holds one JSON object a line, as agents log; this version reads one object: {_SHAPE}."
+            "The file holds one JSON object a line, but is no log of Claude Code, Codex, pi, OpenCode or Gemini CLI; "
+            f"turn it into one object: {_SHAPE}."
         )
     return f"The file is not valid JSON; it should look like {_SHAPE}."
 
@@ -120,12 +188,17 @@ def _calls(usage: Any, wire: Format, messages: Sequence[Message]) -> tuple[tuple
     recorded = [entry for entry in _list(usage) if isinstance(entry, dict) and not entry.get("endpoint")]
     if not recorded:
         return tuple(_spoken(wire, messages)), 0
+    found = [_recorded(entry, len(messages)) for entry in recorded]
+    return _continuing([call for call in found if call is not None], len(recorded))
+
+
+def _continuing(found: Sequence[ModelCall], recorded: int) -> tuple[tuple[ModelCall, ...], int]:
+    """The calls that each go on behind the one before, and how many of the recorded ones do not."""
     calls: list[ModelCall] = []
-    for entry in recorded:
-        call = _recorded(entry, len(messages))
-        if call is not None and call.prefix >= (calls[-1].end if calls else 1):
+    for call in found:
+        if call.prefix >= (calls[-1].end if calls else 1):
             calls.append(call)
-    return tuple(calls), len(recorded) - len(calls)
+    return tuple(calls), recorded - len(calls)
 
 
 def _recorded(entry: Mapping[str, Any], count: int) -> ModelCall | None:

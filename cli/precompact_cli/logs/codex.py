@@ -1,0 +1,152 @@
+"""Codex rollouts: each line has a type and a payload; items of the Responses API stand in `response_item`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from precompact_cli.logs.events import (
+    Called,
+    Compacted,
+    Counted,
+    Damaged,
+    Event,
+    Happened,
+    Head,
+    Opened,
+    Rewound,
+    Said,
+    Skipped,
+)
+from precompact_cli.logs.lines import count_of, listed, read_objects, record, stamp_of, text_of
+from precompact_shared.engine.types import Format, Message
+
+_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_NO_ITEMS = frozenset({"ghost_snapshot"})
+"""Items that Codex keeps for itself."""
+
+
+class Codex:
+    """Reads rollouts with a payload, as Codex writes them since autumn 2025."""
+
+    tool = "codex"
+    format = Format.OPENAI_RESPONSES
+
+    def recognise(self, head: Head) -> bool:
+        """Two lines of the known types with a payload, or one that opens a session."""
+        known = [
+            one for one in head.objects if one.get("type") in _TYPES and isinstance(one.get("payload"), dict)
+        ]
+        return len(known) > 1 or any(one["type"] == "session_meta" for one in known)
+
+    def read(self, stream: BinaryIO) -> Iterator[Event]:
+        """Items as they stand; a call for each new count of tokens; `compacted` with what replaced the history."""
+        reading = _Reading()
+        for found in read_objects(stream):
+            if isinstance(found, Damaged):
+                yield found
+            else:
+                yield from reading.line(*found)
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self._said = 0
+        self._turns: list[int] = []
+        """Places of the user's turns, for taking some back."""
+        self._produced: list[int] = []
+        self._total: Any = None
+
+    def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
+        kind, payload, at = text_of(line.get("type")), line.get("payload"), stamp_of(line.get("timestamp"))
+        if not isinstance(payload, dict):
+            yield Damaged(number, "no payload") if kind in _TYPES else Skipped(str(kind)[:60])
+        elif kind == "response_item":
+            yield from self._item(number, payload, at)
+        elif kind == "event_msg":
+            yield from self._event(number, payload)
+        elif kind == "compacted":
+            yield self._compacted(number, payload, at)
+        elif kind == "session_meta":
+            yield _opened(payload)
+        elif kind == "turn_context":
+            yield Opened(model=text_of(payload.get("model")))
+        else:
+            yield Skipped(str(kind)[:60])
+
+    def _item(self, number: int, item: Message, at: Any) -> Iterator[Event]:
+        if item.get("type") in _NO_ITEMS:
+            yield Skipped(str(item["type"]))
+            return
+        if _is_made(item):
+            self._produced.append(self._said)
+        self._said += 1
+        yield Said(item, at, number)
+
+    def _event(self, number: int, payload: dict[str, Any]) -> Iterator[Event]:
+        kind = payload.get("type")
+        if kind == "token_count":
+            yield from self._counted(record(payload.get("info")))
+        elif kind == "turn_aborted":
+            yield Counted(Happened.INTERRUPTED, number)
+        elif kind == "thread_rolled_back":
+            yield from self._rolled_back(number, count_of(payload.get("num_turns")))
+        elif kind == "task_started":
+            self._produced = []
+            yield Skipped("event_msg")
+        elif kind == "user_message":
+            self._turns.append(max(0, self._said - 1))
+            yield Skipped("event_msg")
+        else:
+            yield Skipped("event_msg")
+
+    def _counted(self, info: dict[str, Any]) -> Iterator[Event]:
+        # A turn begins by telling the last count again; its total has not moved.
+        total, usage = info.get("total_token_usage"), record(info.get("last_token_usage"))
+        if total == self._total or not self._produced:
+            return
+        self._total = total
+        produced, self._produced = tuple(self._produced), []
+        whole, cached = count_of(usage.get("input_tokens")), count_of(usage.get("cached_input_tokens"))
+        yield Called(
+            prefix=produced[0],
+            produced=produced,
+            input=max(0, whole - cached),
+            cache_read=min(cached, whole),
+            output=count_of(usage.get("output_tokens")),
+            reasoning=count_of(usage.get("reasoning_output_tokens")),
+        )
+
+    def _rolled_back(self, number: int, turns: int) -> Iterator[Event]:
+        if not 0 < turns <= len(self._turns):
+            return
+        self._said = self._turns[-turns]
+        del self._turns[-turns:]
+        self._produced = []
+        yield Rewound(self._said, number)
+
+    def _compacted(self, number: int, payload: dict[str, Any], at: Any) -> Compacted:
+        self._produced = []
+        replaced = payload.get("replacement_history")
+        items = [
+            one for one in listed(replaced) if isinstance(one, dict) and one.get("type") not in _NO_ITEMS
+        ]
+        if not isinstance(replaced, list):
+            items = [_summary(text_of(payload.get("message")) or "")]
+        return Compacted(insert=tuple(items), kept_from=self._said, line=number, at=at)
+
+
+def _is_made(item: Message) -> bool:
+    kind = item.get("type")
+    if kind == "message":
+        return item.get("role") == "assistant"
+    return kind == "reasoning" or str(kind).endswith("_call")
+
+
+def _opened(payload: dict[str, Any]) -> Opened:
+    base = record(payload.get("base_instructions")).get("text") or payload.get("instructions")
+    return Opened(text_of(payload.get("id")), None, text_of(base), None)
+
+
+def _summary(text: str) -> Message:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}

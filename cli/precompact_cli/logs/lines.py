@@ -1,0 +1,72 @@
+"""A file of JSON objects, one a line, read without holding more than one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from precompact_cli.logs.events import Damaged, Head
+
+HEAD_BYTES = 4 * 1024 * 1024
+HEAD_LINES = 64
+"""A log is recognised by so much of it: enough to get past some damaged lines."""
+
+Line = tuple[int, dict[str, Any]]
+
+
+def read_objects(stream: BinaryIO) -> Iterator[Line | Damaged]:
+    """Each line's number, from 1, with its object; what is none is damaged. Blank lines are passed over."""
+    stream.seek(0)
+    for number, raw in enumerate(stream, 1):
+        if not raw.strip(b" \t\r\n\0\xef\xbb\xbf"):
+            continue
+        found = parse_object(raw)
+        yield Damaged(number, found) if isinstance(found, str) else (number, found)
+
+
+def read_head(stream: BinaryIO) -> Head:
+    """The beginning of a log, whatever it is."""
+    stream.seek(0)
+    raw = stream.read(HEAD_BYTES)
+    lines = raw.split(b"\n", HEAD_LINES)[:HEAD_LINES]
+    parsed = (parse_object(line) for line in lines)
+    return Head(raw, tuple(one for one in parsed if isinstance(one, dict)))
+
+
+def parse_object(raw: bytes) -> dict[str, Any] | str:
+    """The object in these bytes, or why there is none."""
+    try:
+        found = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return "no UTF-8 text"
+    except ValueError:
+        return "no JSON"
+    except RecursionError:
+        return "nested too deep"
+    return found if isinstance(found, dict) else "no JSON object"
+
+
+def record(value: Any) -> dict[str, Any]:
+    """The value where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """The value where it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str | None:
+    """The value where it is text, else None."""
+    return value if isinstance(value, str) else None
+
+
+def count_of(value: Any) -> int:
+    """The value where it is a count, else 0."""
+    return value if type(value) is int and value > 0 else 0
+
+
+def stamp_of(value: Any) -> str | int | float | None:
+    """The value where it can be a time, else None."""
+    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None
