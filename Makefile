@@ -76,6 +76,7 @@ bench: $(STAMP) ## Measure against bare baselines; prints JSON
 docs: $(STAMP) ## Write the generated reference pages
 	@$(VENV)/bin/python scripts/write_reference.py
 	@$(VENV)/bin/python scripts/write_rules.py
+	@$(VENV)/bin/python scripts/write_presets.py
 
 .PHONY: clean
 clean: ## Remove .venv and every cache
