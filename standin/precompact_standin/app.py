@@ -44,24 +44,46 @@ OPENAI = Protocol(openai.refused, openai.faulty, openai.key_of, "x-request-id")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One path, its protocol and what answers it. `generates`: uses up the script."""
+    """One path, its protocol and what answers it. `generates`: uses up the script. `also`: other platforms' paths."""
 
     path: str
     protocol: Protocol
     handle: Callable[[State, Call], Answer]
     generates: bool = True
+    also: tuple[str, ...] = ()
 
 
 ENDPOINTS = (
-    Endpoint("/v1/messages", ANTHROPIC, anthropic.messages),
-    Endpoint("/v1/messages/count_tokens", ANTHROPIC, anthropic.count_tokens, generates=False),
-    Endpoint("/v1/responses", OPENAI, openai.responses),
-    Endpoint("/v1/responses/compact", OPENAI, openai.compact),
-    Endpoint("/v1/responses/input_tokens", OPENAI, openai.input_tokens, generates=False),
-    Endpoint("/v1/chat/completions", OPENAI, openai.chat),
+    Endpoint("/v1/messages", ANTHROPIC, anthropic.messages, also=("/anthropic/v1/messages",)),
+    Endpoint(
+        "/v1/messages/count_tokens",
+        ANTHROPIC,
+        anthropic.count_tokens,
+        generates=False,
+        also=("/anthropic/v1/messages/count_tokens",),
+    ),
+    Endpoint("/model/{model}/invoke", ANTHROPIC, anthropic.bedrock),
+    Endpoint("/v1/responses", OPENAI, openai.responses, also=("/openai/v1/responses", "/openai/responses")),
+    Endpoint(
+        "/v1/responses/compact",
+        OPENAI,
+        openai.compact,
+        also=("/openai/v1/responses/compact", "/openai/responses/compact"),
+    ),
+    Endpoint(
+        "/v1/responses/input_tokens",
+        OPENAI,
+        openai.input_tokens,
+        generates=False,
+        also=("/openai/v1/responses/input_tokens", "/openai/responses/input_tokens"),
+    ),
+    Endpoint(
+        "/v1/chat/completions",
+        OPENAI,
+        openai.chat,
+        also=("/openai/v1/chat/completions", "/openai/deployments/{deployment}/chat/completions"),
+    ),
 )
-_ALIASES = ("", "/openai")
-"""`/openai/v1/…` is where the newer Azure clients go."""
 
 
 class StandIn:
@@ -71,7 +93,7 @@ class StandIn:
         self.state = State(scenario, ranks)
         self._routes = Starlette(
             routes=[
-                *(self._route(endpoint, alias) for endpoint in ENDPOINTS for alias in _aliases(endpoint)),
+                *(self._route(one, path) for one in ENDPOINTS for path in (one.path, *one.also)),
                 *control_routes(self.state),
             ]
         )
@@ -81,13 +103,20 @@ class StandIn:
         scope[ABORT] = lambda: _reset(send)
         await self._routes(scope, receive, send)
 
-    def _route(self, endpoint: Endpoint, alias: str) -> Route:
+    def _route(self, endpoint: Endpoint, path: str) -> Route:
         async def serve(request: Request) -> Delivery:
-            return self._serve(endpoint, request.headers, await request.body())
+            return self.serve(endpoint, request.headers, await request.body(), request.path_params)
 
-        return Route(alias + endpoint.path, serve, methods=["POST"])
+        return Route(path, serve, methods=["POST"])
 
-    def _serve(self, endpoint: Endpoint, raw_headers: Mapping[str, str], content: bytes) -> Delivery:
+    def serve(
+        self,
+        endpoint: Endpoint,
+        raw_headers: Mapping[str, str],
+        content: bytes,
+        named: Mapping[str, str] | None = None,
+    ) -> Delivery:
+        """Answer one request; what comes back is an ASGI response that has not been sent yet."""
         state, protocol = self.state, endpoint.protocol
         headers = dict(raw_headers)
         entry = state.log.note("POST", endpoint.path, headers, len(content))
@@ -101,7 +130,9 @@ class StandIn:
                 body = _parsed(content)
                 entry.update(outline(body))
                 workspace = _let_in(state, protocol.key(headers))
-                call = Call(request_id, endpoint.path, headers, body, workspace, fault, reply, entry)
+                call = Call(
+                    request_id, endpoint.path, headers, body, workspace, fault, reply, named or {}, entry
+                )
                 answer = endpoint.handle(state, call)
         except Refusal as refusal:
             entry["refusal"] = {"rule": refusal.rule, "code": refusal.code, "message": refusal.message}
@@ -118,10 +149,6 @@ def create_app(scenario: Scenario | None = None, ranks: Path | None = None) -> S
     `ranks` is tiktoken's `o200k_base` rank file, plain or .gz; without it tokens are UTF-8 bytes / 3.
     """
     return StandIn(scenario or Scenario(), ranks)
-
-
-def _aliases(endpoint: Endpoint) -> tuple[str, ...]:
-    return _ALIASES if endpoint.protocol is OPENAI else ("",)
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

@@ -21,6 +21,8 @@ class Ending(StrEnum):
     REFUSED = "refused"
     FILTERED = "filtered"
     PAUSED = "paused"
+    STOPPED = "stopped"
+    """At a stop sequence of the request, which `code` names."""
     WINDOW = "window"
     FAILED = "failed"
 
@@ -52,6 +54,8 @@ class Asked:
     thinks: bool = False
     tools: Sequence[str] = ()
     always_summary: bool = False
+    stops: Sequence[str] = ()
+    """Words that end the reply."""
 
 
 _ENDINGS: Mapping[FaultKind, Ending] = {
@@ -73,7 +77,7 @@ class Speaker:
 
     def say(self, asked: Asked, model: Model, *, fault: Fault | None, reply: Reply | None) -> Said:
         """The reply, its length measured and held within what the request allows."""
-        said = self._spoiled(self._plain(asked, reply), asked, fault)
+        said = self._spoiled(_stopped(self._plain(asked, reply), asked.stops), asked, fault)
         return self._bounded(said, asked, model)
 
     def _plain(self, asked: Asked, reply: Reply | None) -> Said:
@@ -138,3 +142,12 @@ class Speaker:
         while length and self._counter.text(text[:length], model.factor) > tokens:
             length = length * 9 // 10
         return text[:length]
+
+
+def _stopped(said: Said, stops: Sequence[str]) -> Said:
+    """The reply up to the first stop sequence in it, which is left out."""
+    places = [(said.text.find(stop), stop) for stop in stops if stop and stop in said.text]
+    if not places:
+        return said
+    at, stop = min(places)
+    return replace(said, text=said.text[:at], ending=Ending.STOPPED, calls=(), code=stop)

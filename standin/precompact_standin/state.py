@@ -31,6 +31,8 @@ class Call:
     workspace: str
     fault: Fault | None = None
     reply: Reply | None = None
+    named: Mapping[str, str] = field(default_factory=dict)
+    """What the path names."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What the log shall know of it besides."""
 

@@ -41,7 +41,7 @@ def judged_by_standin(content: dict[str, Any]) -> str:
     path, body, name, _ = ASKED[content["format"]]
     app = create_app(Scenario(rules_off=STRICTER))
     (endpoint,) = (one for one in ENDPOINTS if one.path == path)
-    app._serve(endpoint, HEADERS, msgspec.json.encode({**body, name: content["messages"]}))
+    app.serve(endpoint, HEADERS, msgspec.json.encode({**body, name: content["messages"]}))
     refusal = app.state.log.entries[-1].get("refusal")
     return str(refusal["rule"]) if refusal else ""
 

@@ -128,6 +128,21 @@ def test_more_output_than_the_model_has_is_refused(claude: Any) -> None:
         claude.messages.create(model=MODEL, max_tokens=200_000, messages=ASK, timeout=30)
 
 
+def test_a_stop_sequence_ends_the_reply(claude: Any, gpt: Any, play: Callable[..., Served]) -> None:
+    """And is named where the protocol has a place for it."""
+    play(reply_text="One. Two. Three.")
+    reply = claude.messages.create(
+        model=MODEL, max_tokens=100, messages=ASK, stop_sequences=["Three", " Two"]
+    )
+    assert (reply.content[0].text, reply.stop_reason, reply.stop_sequence) == (
+        "One.",
+        "stop_sequence",
+        " Two",
+    )
+    chat = gpt.chat.completions.create(model="gpt-6-sol", messages=ASK, stop=" Two")
+    assert (chat.choices[0].message.content, chat.choices[0].finish_reason) == ("One.", "stop")
+
+
 def test_max_tokens_of_nothing_says_nothing(claude: Any) -> None:
     """It warms the cache only."""
     reply = claude.messages.create(model=MODEL, max_tokens=0, messages=ASK)

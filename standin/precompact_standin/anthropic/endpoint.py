@@ -28,6 +28,7 @@ STOP_REASONS = {
     Ending.REFUSED: "refusal",
     Ending.FILTERED: "refusal",
     Ending.PAUSED: "pause_turn",
+    Ending.STOPPED: "stop_sequence",
     Ending.WINDOW: "model_context_window_exceeded",
     Ending.FAILED: "end_turn",
 }
@@ -168,6 +169,7 @@ class Exchange:
             thinks=thinking in {"enabled", "adaptive"} and not prompt,
             tools=[str(tool.get("name")) for tool in body.get("tools") or []],
             always_summary=bool(prompt),
+            stops=() if prompt else body.get("stop_sequences") or (),
         )
 
     def _content(self, said: Said) -> list[dict[str, Any]]:
@@ -196,7 +198,7 @@ class Exchange:
             "model": self.request.model.name,
             "content": content,
             "stop_reason": reason,
-            "stop_sequence": None,
+            "stop_sequence": said.code if reason == "stop_sequence" else None,
             "usage": usage,
         }
         if reason == "refusal":

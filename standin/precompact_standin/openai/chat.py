@@ -27,6 +27,7 @@ FINISH_REASONS = {
     Ending.FILTERED: "content_filter",
     Ending.REFUSED: "stop",
     Ending.PAUSED: "stop",
+    Ending.STOPPED: "stop",
     Ending.FAILED: "stop",
 }
 
@@ -69,7 +70,7 @@ def _asked(call: Call, messages: list[dict[str, Any]], max_tokens: int, room: in
     ]
     leading = said[0].text if said and said[0].role in {"system", "developer"} else ""
     newest = said[-1].text if said and said[-1].role in {"user", "developer"} else ""
-    effort = call.body.get("reasoning_effort")
+    effort, stops = call.body.get("reasoning_effort"), call.body.get("stop")
     return Asked(
         said,
         newest,
@@ -77,6 +78,7 @@ def _asked(call: Call, messages: list[dict[str, Any]], max_tokens: int, room: in
         max_tokens,
         room,
         thinks=effort not in {None, "none"},
+        stops=[stops] if isinstance(stops, str) else list(stops or ()),
         tools=[str((tool.get("function") or {}).get("name")) for tool in call.body.get("tools") or []],
     )
 

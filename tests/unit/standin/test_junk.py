@@ -49,6 +49,7 @@ CLAUDE_MORE: dict[str, Any] = {
     "system": [{"type": "text", "text": "s", **MARK}],
     "tools": [{"name": "bash", "input_schema": {}, **MARK}],
     "thinking": {"type": "adaptive"},
+    "stop_sequences": ["the"],
     "context_management": {"edits": EDITS},
     **MARK,
 }
@@ -63,13 +64,17 @@ GPT_MORE: dict[str, Any] = {
 
 def bodies(path: str) -> list[dict[str, Any]]:
     """Requests to begin from: those of the rules, bare and with everything."""
+    if path.endswith("/invoke"):
+        told = {"anthropic_version": "2026-10-21", "anthropic_beta": BETAS.split(",")}
+        plain = ({**body, **told} for body in bodies("/v1/messages"))
+        return [{name: value for name, value in body.items() if name != "model"} for body in plain]
     if path.startswith("/v1/messages"):
         rows = [*messages_rules.BROKEN, *messages_rules.VALID]
         base = {"model": "claude-opus-5"} | ({} if "count" in path else {"max_tokens": 50})
         return [{**base, "messages": row[1], **row[2], **more} for row in rows for more in ({}, CLAUDE_MORE)]
     if "chat" in path:
         found = [*openai_rules.CHAT_BROKEN, *openai_rules.CHAT_VALID]
-        return [{"model": "gpt-6-sol", "messages": row[1], "stream": True} for row in found]
+        return [{"model": "gpt-6-sol", "messages": row[1], "stream": True, "stop": ["the"]} for row in found]
     more = ({}, GPT_MORE) if path == "/v1/responses" else ({},)
     return [
         {"model": "gpt-6-sol", "input": row[1], **extra}
@@ -110,7 +115,7 @@ def test_junk_gets_an_answer(endpoint: Any, seed: int) -> None:
     seeds = bodies(endpoint.path)
     for _ in range(400):
         content = msgspec.json.encode(spoiled(chance.choice(seeds), chance))
-        delivery = app._serve(endpoint, HEADERS, content)
+        delivery = app.serve(endpoint, HEADERS, content, {"model": "claude-opus-5"})
         delivery.answer.on_begin()
         assert delivery.answer.status in {200, 400, 404}
 
@@ -119,4 +124,4 @@ def test_junk_gets_an_answer(endpoint: Any, seed: int) -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: str(endpoint.path))
 def test_what_is_no_object_is_refused(endpoint: Any, content: bytes) -> None:
     """With 400."""
-    assert create_app()._serve(endpoint, HEADERS, content).answer.status == 400
+    assert create_app().serve(endpoint, HEADERS, content, {"model": "claude-opus-5"}).answer.status == 400

@@ -66,11 +66,13 @@ def edits(request: Request) -> Iterator[Refusal]:
 
 
 def request_lists(request: Request) -> Iterator[Refusal]:
-    """A19: `system` is a string or text blocks, `tools` are objects."""
+    """A19: `system` is a string or text blocks, `tools` are objects, `stop_sequences` texts."""
     system, tools = request.body.get("system", ""), request.body.get("tools", [])
     blocks = system if isinstance(system, list) else []
     if not isinstance(system, (str, list)) or any(_kind(block) != "text" for block in blocks):
         yield broken("A19", "system: Input should be a valid string or a list of text blocks")
+    if not all(isinstance(stop, str) for stop in request.body.get("stop_sequences") or []):
+        yield broken("A19", "stop_sequences: Input should be a valid list of strings")
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         yield broken("A19", "tools: Input should be a valid list of tools")
 

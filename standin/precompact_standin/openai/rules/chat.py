@@ -21,6 +21,9 @@ def check_chat(body: dict[str, Any], model: Model, rules_off: Sequence[str]) -> 
     for at, tool in enumerate(body.get("tools") or []):
         if not isinstance(tool, dict) or not isinstance(tool.get("function") or {}, dict):
             raise broken("C0", f"Invalid type for 'tools[{at}]': expected an object.", param=f"tools[{at}]")
+    stops = body.get("stop")
+    if stops is not None and not (isinstance(stops, str) or _are_texts(stops)):
+        raise broken("C0", "Invalid type for 'stop': expected texts.", param="stop", code="invalid_type")
     for refusal in _sampling(body, model):
         raise refusal
     for rule in RULES:
@@ -124,6 +127,10 @@ def _answers(messages: Sequence[Message], at: int) -> set[str]:
             break
         found.add(message["tool_call_id"])
     return found
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _sampling(body: dict[str, Any], model: Model) -> Iterator[Refusal]:
