@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from precompact_shared.engine.formats import facts
+from precompact_shared.engine.formats.reading import kind_of
 from precompact_shared.engine.preset import CutRule
 from precompact_shared.engine.shorten import Ends, Unit, shorten
 from precompact_shared.engine.types import Edit, Entry, Facts, Format, Message, Role
@@ -64,7 +65,7 @@ def _edits_of(entry: Entry, rule: CutRule) -> Iterator[Edit]:
     def change(text: str) -> str:
         return shorten(text, ends, address=f"[r:{entry.seq}]")
 
-    key = "output" if entry.message.get("type") in _OUTPUTS else "content"
+    key = "output" if kind_of(entry.message) in _OUTPUTS else "content"
     before = entry.message.get(key)
     if key == "content" and isinstance(before, list):
         changed = ((index, part, _changed(part, change)) for index, part in enumerate(before))
@@ -87,14 +88,14 @@ def _changed(value: Any, change: Change) -> Any:
 
 
 def _text_key(part: dict[str, Any]) -> str | None:
-    if part.get("type") in _TEXTS:
+    if kind_of(part) in _TEXTS:
         return "text"
     return "content" if part.get("type") == "tool_result" else None
 
 
 def _lengths(message: Message) -> Iterator[int]:
     """Lengths of the texts that may be shortened."""
-    todo: list[Any] = [message.get("output" if message.get("type") in _OUTPUTS else "content")]
+    todo: list[Any] = [message.get("output" if kind_of(message) in _OUTPUTS else "content")]
     while todo:
         value = todo.pop()
         if isinstance(value, str):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from precompact_shared.engine.formats.media import AUDIO, DOCUMENTS, IMAGES
-from precompact_shared.engine.formats.reading import as_json
+from precompact_shared.engine.formats.reading import as_json, kind_of
 
 _NOT_READ = frozenset(
     {
@@ -85,7 +85,7 @@ def _is_media(weight: Weight, part: dict[str, Any], todo: list[Any]) -> bool:
     if kind not in DOCUMENTS:
         return False
     source = part.get("source")
-    if isinstance(source, dict) and source.get("type") in {"text", "content"}:
+    if isinstance(source, dict) and kind_of(source) in {"text", "content"}:
         todo.append(source.get("data", source.get("content")))
     else:
         weight.documents += 1

@@ -9,6 +9,7 @@ from precompact_shared.engine.formats.reading import (
     InvalidEntry,
     as_json,
     is_blank,
+    kind_of,
     read_object,
     read_parts,
     read_text,
@@ -132,6 +133,6 @@ def one_shape(message: dict[str, Any]) -> dict[str, Any]:
 def _one_shape_of_part(part: Any) -> Any:
     if not isinstance(part, dict) or not isinstance(part.get("content"), str):
         return part
-    if not str(part.get("type")).endswith("tool_result"):
+    if not kind_of(part).endswith("tool_result"):
         return part
     return {**part, "content": [{"type": "text", "text": part["content"]}]}

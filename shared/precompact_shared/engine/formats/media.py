@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from precompact_shared.engine.formats.reading import kind_of
+
 IMAGES = frozenset({"image", "image_url", "input_image", "computer_screenshot"})
 DOCUMENTS = frozenset({"document", "file", "input_file", "container_upload"})
 AUDIO = frozenset({"audio", "input_audio"})
@@ -11,7 +13,7 @@ AUDIO = frozenset({"audio", "input_audio"})
 
 def media_label(part: dict[str, Any]) -> str | None:
     """`[image]`, `[document]` or `[audio]` for a media part, else None."""
-    kind = part.get("type")
+    kind = kind_of(part)
     if kind in IMAGES:
         return "[image]"
     if kind in DOCUMENTS:
@@ -46,7 +48,7 @@ def _read(content: Any, levels: int) -> str:
 
 def _read_part(part: dict[str, Any], levels: int) -> str:
     label = media_label(part)
-    if label is not None or part.get("type") in _THINKING:
+    if label is not None or kind_of(part) in _THINKING:
         return label or ""
     for key in _SPEAKING:
         if key in part:

@@ -53,6 +53,12 @@ def read_parts(value: Any, where: str) -> list[dict[str, Any]] | str:
     return value
 
 
+def kind_of(part: dict[str, Any]) -> str:
+    """The `type` of a part or item that nobody has checked; empty where it is no string."""
+    kind = part.get("type")
+    return kind if type(kind) is str else ""
+
+
 def as_json(value: Any) -> str:
     """Compact JSON text of a payload the caller sent as an object; a string stays as it is."""
     if type(value) is str:

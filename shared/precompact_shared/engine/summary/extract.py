@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from precompact_shared.engine.cut.stretch import Stretch
 from precompact_shared.engine.formats import result_text, text_of_user
+from precompact_shared.engine.formats.reading import kind_of
 from precompact_shared.engine.summary.calls import Doing, doings
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.notebook import Notebook
@@ -76,5 +77,5 @@ def _spoken(message: Message) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in _SPOKEN)
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and kind_of(part) in _SPOKEN)
     return "\n".join(text for text in texts if isinstance(text, str))
