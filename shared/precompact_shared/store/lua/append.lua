@@ -21,7 +21,6 @@ local function make()
   if spec == '' then return cjson.encode({o='not_found'}) end
   if version and version > 0 then return cjson.encode({o='regressed', version=0, length=0}) end
   if (length or 0) > 0 or pos > 0 then return cjson.encode({o='gap', version=0, length=0}) end
-  S.len, S.bytes = '0', '0'
   if too_large(limits, FIRST, 0, count) then return cjson.encode({o='session_full', version=0, length=0}) end
   born(cjson.decode(spec), 0, 0)
   version, length = 0, 0

@@ -100,10 +100,9 @@ local function append_entries(first, skip, count)
     cum, added, bytes = cum + e.tokens, added + e.tokens, bytes + #e.body
     head = redis.sha1hex(head .. e.digest)
     local open = pair_entry(P, seq, e.role, e.links)
-    metas[#metas + 1] = int(seq)
-    metas[#metas + 1] = cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open})
-    bodies[#bodies + 1] = int(seq)
-    bodies[#bodies + 1] = e.body
+    local at, place = #metas + 1, int(seq)
+    metas[at], metas[at + 1] = place, cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open})
+    bodies[at], bodies[at + 1] = place, e.body
     seq = seq + 1
   end
   write_batch(K.m, metas)
@@ -115,7 +114,7 @@ local function append_entries(first, skip, count)
 end
 local function new_bytes(first, skip, count)
   local total = 0
-  for n = skip, count - 1 do total = total + #entry_at(first, n).body end
+  for n = skip, count - 1 do total = total + #ARGV[first + n * PER_ENTRY + 5] end
   return total
 end
 local function too_large(limits, first, skip, count)
@@ -126,7 +125,7 @@ end
 local function common_from(pos, first, count)
   local have = math.min(count, num('len') - pos)
   for n = 0, have - 1 do
-    if meta(pos + n)[1] ~= entry_at(first, n).digest then return n, true end
+    if meta(pos + n)[1] ~= ARGV[first + n * PER_ENTRY] then return n, true end
   end
   return math.max(0, have), false
 end

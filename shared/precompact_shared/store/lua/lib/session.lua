@@ -23,6 +23,7 @@ local function int(n) return string.format('%.0f', n) end
 local function num(field) return tonumber(S[field]) or 0 end
 local function set(field, value)
   if type(value) == 'number' then value = int(value) end
+  if S[field] == value then return end
   S[field] = value
   dirty[field] = true
 end
