@@ -9,16 +9,19 @@ from typing import Any
 from precompact_cli.exits import Exit, InputRefused, fail, print_json
 from precompact_cli.offline import Compacted, Skipped, compact_offline, limits_of, provider_text, resolve
 from precompact_cli.recording import Recording, read_recording
+from precompact_cli.view import View
 from precompact_shared.engine.edits import edit_to_json
 from precompact_shared.engine.preset import Preset, load_preset, preset_names
 from precompact_shared.engine.validate import Severity, validate
 
 
-def run_compact(file: Path, *, preset: str, provider: str, window: int | None, as_json: bool) -> Exit:
+def run_compact(
+    file: Path, *, preset: str, provider: str, window: int | None, as_json: bool, view: View = View.AFTER
+) -> Exit:
     """Prints the compacted conversation, or why there is nothing to compact."""
     rules = known_preset(preset)
     used = provider_text(provider)
-    recording = read_recording(file)
+    recording = read_recording(file, view)
     done = compact_offline(recording, rules, limits_of(recording, rules, window))
     if isinstance(done, Skipped):
         return _tell_skipped(done, as_json=as_json)

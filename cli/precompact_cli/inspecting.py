@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from precompact_cli.compacting import known_preset
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
-from precompact_cli.offline import resolve
-from precompact_cli.recording import Recording, read_recording
+from precompact_cli.log_page import describe_log, print_log
+from precompact_cli.offline import entries_of, resolve
+from precompact_cli.recording import Recording
+from precompact_cli.source import Source
 from precompact_cli.weighing import Plan, Weights, weigh_recording
 from precompact_shared.engine.preset import preset_names
 
@@ -34,18 +36,21 @@ class Page:
     """None: not asked for."""
 
 
-def run_inspect(file: Path, *, window: int | None, policy: Path | None, judged: bool, as_json: bool) -> Exit:
+def run_inspect(
+    source: Source, *, window: int | None, policy: Path | None, judged: bool, as_json: bool
+) -> Exit:
     """Prints sizes by kind, the heaviest entries, unknown tools, and what each preset would do.
 
     `judged`: what the provider would refuse too; then FAILED if it would refuse anything.
     """
     catalogue = read_catalogue(policy)
-    recording = read_recording(file)
+    recording = source.read()
+    entries = entries_of(recording)
     page = Page(
         recording=recording,
         window=resolve(recording, window).window,
-        weights=weigh_recording(recording, [known_preset(name) for name in preset_names()], window),
-        strangers=strangers(recording, catalogue),
+        weights=weigh_recording(recording, entries, [known_preset(name) for name in preset_names()], window),
+        strangers=strangers(recording, entries, catalogue),
         judgement=judge_recording(recording) if judged else None,
     )
     if as_json:
@@ -73,6 +78,7 @@ def describe(page: Page) -> dict[str, Any]:
         ],
         "presets": [asdict(plan) for plan in weights.plans],
         "unknown_tools": page.strangers,
+        **({} if recording.log is None else {"log": describe_log(recording.log)}),
         **judgement,
     }
 
@@ -97,6 +103,8 @@ def _print_page(page: Page) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if recording.log is not None:
+        print_log(console, recording.log)
     tables = [_by_kind(weights), _heaviest(weights), _plans(weights.plans)]
     if page.strangers:
         tables.insert(2, _unknown(page.strangers))

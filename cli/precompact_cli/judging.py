@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from precompact_cli.exits import InputRefused
-from precompact_cli.offline import entries_of
+from precompact_cli.offline import Entries
 from precompact_cli.recording import Recording
 from precompact_shared.engine.catalogue import Catalogue, shipped_catalogue
 from precompact_shared.engine.clearing import unknown_tools
@@ -54,9 +54,9 @@ def judge_recording(recording: Recording) -> Judgement:
     )
 
 
-def strangers(recording: Recording, catalogue: Catalogue) -> dict[str, float]:
+def strangers(recording: Recording, entries: Entries, catalogue: Catalogue) -> dict[str, float]:
     """Tools that no row of the catalogue speaks of, with their share of all tokens, largest first."""
-    return dict(unknown_tools(recording.format, entries_of(recording), catalogue))
+    return dict(unknown_tools(recording.format, entries, catalogue))
 
 
 def read_catalogue(policy: Path | None) -> Catalogue:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from precompact_cli.exits import Exit, told
+from precompact_cli.view import View
 
 app = typer.Typer(
     name="precompact",
@@ -18,7 +19,12 @@ app = typer.Typer(
     help="Compaction done before it is needed. Exit codes: 0 done, 1 failed, 2 wrong input, 3 nothing to do.",
 )
 
-File = Annotated[Path, typer.Argument(help="A conversation as provider JSON: {format, messages, usage, …}.")]
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="A log of Claude Code, Codex, pi, OpenCode or Gemini CLI, or provider JSON: {format, messages, usage, …}."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 Window = Annotated[
     int | None, typer.Option(min=1_024, help="Context window in tokens; default: the model's.")
@@ -99,8 +105,13 @@ def replay(  # noqa: PLR0917
 
 
 @app.command()
-def inspect(
-    file: File,
+def inspect(  # noqa: PLR0917
+    file: Annotated[Path | None, typer.Argument(help="A log or provider JSON, as for compact.")] = None,
+    latest: Annotated[bool, typer.Option("--latest", help="Take the newest log on this machine.")] = False,
+    view: Annotated[
+        View, typer.Option(help="Of a log with compactions: all of it, or the context before or after them.")
+    ] = View.HISTORY,
+    sidechain: Annotated[int, typer.Option(min=0, help="Number of a sub-agent in the log, from 1.")] = 0,
     window: Window = None,
     validate: Annotated[
         bool, typer.Option("--validate", help="Name every provider rule it breaks; 1 if it would be refused.")
@@ -113,23 +124,28 @@ def inspect(
     """Show what a conversation is made of, what would trigger when, and where each preset would cut."""
     with told():
         from precompact_cli.inspecting import run_inspect
+        from precompact_cli.source import choose_source
 
-        _end(run_inspect(file, window=window, policy=policy, judged=validate, as_json=as_json))
+        source = choose_source(file, latest=latest, view=view, sidechain=sidechain)
+        _end(run_inspect(source, window=window, policy=policy, judged=validate, as_json=as_json))
 
 
 @app.command()
-def compact(
+def compact(  # noqa: PLR0917
     file: File,
     preset: Annotated[str, typer.Option(help="Name of a preset.")] = "precompact",
     provider: Annotated[str, typer.Option(help="extractive or scripted.")] = "extractive",
     window: Window = None,
+    view: Annotated[
+        View, typer.Option(help="Of a log with compactions: what would be sent next, or all of it.")
+    ] = View.AFTER,
     as_json: Json = False,
 ) -> None:
     """Compact a conversation offline. Nothing to compact: exit code 3 and the reason."""
     with told():
         from precompact_cli.compacting import run_compact
 
-        _end(run_compact(file, preset=preset, provider=provider, window=window, as_json=as_json))
+        _end(run_compact(file, preset=preset, provider=provider, window=window, as_json=as_json, view=view))
 
 
 @app.command()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from precompact_cli.exits import InputRefused
 from precompact_cli.recording import Recording
@@ -54,10 +56,42 @@ class Skipped:
     reason: str
 
 
-def entries_of(recording: Recording) -> list[Entry]:
-    """The conversation's messages with their places and sizes."""
-    wire, model = recording.format, recording.model
-    return [Entry(seq, one, count_message(wire, one, model)) for seq, one in enumerate(recording.messages)]
+class Entries(Sequence[Entry]):
+    """The conversation's messages with their places and sizes; each is counted once and never held."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._messages = recording.messages
+        wire, model = recording.format, recording.model
+        self._tokens = array("q", (count_message(wire, one, model) for one in self._messages))
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Entry]: ...
+    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
+        places = range(len(self))[place]
+        if isinstance(places, range):
+            return [self._entry(one) for one in places]
+        return self._entry(places)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(self._entry, range(len(self)))
+
+    @property
+    def total(self) -> int:
+        """All of them in tokens."""
+        return sum(self._tokens)
+
+    def _entry(self, place: int) -> Entry:
+        return Entry(place, self._messages[place], self._tokens[place])
+
+
+def entries_of(recording: Recording) -> Entries:
+    """The conversation as the engine takes it; counting takes about a second for a million characters."""
+    return Entries(recording)
 
 
 def resolve(recording: Recording, window: int | None) -> ModelWindow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from precompact_cli.logs.events import Called
 from precompact_cli.logs.opening import read_log
 from precompact_cli.logs.session import Session
 from precompact_cli.pacing import Pace, read_pace
+from precompact_cli.view import View
 from precompact_shared.engine.formats import InvalidEntry, facts
 from precompact_shared.engine.types import Format, Message, Role
 
@@ -21,17 +21,6 @@ SAMPLE = Path(__file__).with_name("sample") / "session.json"
 """The session that ships: written for this purpose, a recording of nobody."""
 _SHAPE = '{"format": "anthropic" | "openai-chat" | "openai-responses", "messages": [...]}'
 _MOST_BYTES = 512 * 1024 * 1024
-
-
-class View(StrEnum):
-    """What is taken of a log in which the tool itself compacted. Other recordings have one view alone."""
-
-    HISTORY = "history"
-    """All that was said, as if nothing had ever been compacted."""
-    BEFORE = "before"
-    """The context up to the first compaction."""
-    AFTER = "after"
-    """The context behind the last one: what would be sent next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +32,8 @@ class ModelCall:
     reported: int | None = None
     """The whole prompt in tokens, as the provider counted it."""
     output: int = 0
+    reasoned: int | None = None
+    """Of the reply, what was reasoning; None where the record does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +117,7 @@ def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
 def _made(call: Called, *, measured: bool) -> ModelCall:
     end = max((place + 1 for place in call.produced), default=call.prefix)
     reported = (call.total_input or None) if measured else None
-    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output)
+    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output, call.reasoning)
 
 
 def _unreadable(error: OSError) -> InputRefused:
@@ -206,12 +197,13 @@ def _recorded(entry: Mapping[str, Any], count: int) -> ModelCall | None:
     if type(prefix) is not int or not 0 < prefix <= count:
         return None
     end = max((index + 1 for index in produced if type(index) is int), default=prefix)
-    reported, output = entry.get("total_input"), entry.get("output")
+    reported, output, reasoned = entry.get("total_input"), entry.get("output"), entry.get("reasoning")
     return ModelCall(
         prefix,
         min(max(end, prefix), count),
         reported if type(reported) is int and reported > 0 else None,
         output if type(output) is int else 0,
+        reasoned if type(reasoned) is int and reasoned >= 0 else None,
     )
 
 

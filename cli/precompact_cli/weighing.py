@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from precompact_cli.offline import entries_of, limits_of
+from precompact_cli.offline import Entries, limits_of
 from precompact_cli.recording import Recording
 from precompact_shared.engine.cut import Skip, plan_cut
 from precompact_shared.engine.formats import facts
@@ -56,23 +56,31 @@ class Weights:
     plans: tuple[Plan, ...]
 
 
-def weigh_recording(recording: Recording, presets: Sequence[Preset], window: int | None) -> Weights:
-    """Everything `inspect` shows."""
-    entries = entries_of(recording)
-    shares = [share_out(recording.format, entry, recording.model) for entry in entries]
-    by_sort = {sort: sum(share.get(sort, 0) for share in shares) for sort in Sort}
-    heavy = sorted(entries, key=lambda entry: -entry.tokens)[:HEAVIEST]
+def weigh_recording(
+    recording: Recording, entries: Entries, presets: Sequence[Preset], window: int | None
+) -> Weights:
+    """Sizes of the recording, whose entries these are."""
+    by_sort = dict.fromkeys(Sort, 0)
+    heaviest: list[tuple[int, Sort, int]] = []
+    for entry in entries:
+        share = share_out(recording.format, entry, recording.model)
+        for sort, tokens in share.items():
+            by_sort[sort] += tokens
+        heaviest.append((entry.seq, max(share, key=share.__getitem__), entry.tokens))
+        if len(heaviest) > 2 * HEAVIEST:
+            heaviest = _heaviest(heaviest)
     system = _system_tokens(recording)
     by_sort[Sort.SYSTEM] += system
     return Weights(
-        total=sum(entry.tokens for entry in entries) + system,
+        total=entries.total + system,
         by_sort={sort: tokens for sort, tokens in by_sort.items() if tokens},
-        heaviest=tuple(
-            (entry.seq, max(shares[entry.seq], key=lambda sort: shares[entry.seq][sort]), entry.tokens)
-            for entry in heavy
-        ),
+        heaviest=tuple(_heaviest(heaviest)),
         plans=tuple(foresee(recording, entries, preset, window, system) for preset in presets),
     )
+
+
+def _heaviest(found: list[tuple[int, Sort, int]]) -> list[tuple[int, Sort, int]]:
+    return sorted(found, key=lambda one: (-one[2], one[0]))[:HEAVIEST]
 
 
 def share_out(wire: Format, entry: Entry, model: str | None) -> dict[Sort, int]:

@@ -46,7 +46,8 @@ class Called:
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
-    reasoning: int = 0
+    reasoning: int | None = None
+    """Of the output; None where the log does not say."""
     thread: str = ""
 
     @property

@@ -1,0 +1,105 @@
+"""What a log tells besides the conversation: compactions, branches, sub-agents, calls, damage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from precompact_cli.logs.session import Session, View
+from precompact_shared.engine.formats import facts
+from precompact_shared.engine.types import Format
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN_DAMAGE = 5
+
+
+def describe_log(log: Session) -> dict[str, Any]:
+    """Everything as JSON; places are indexes of the history, lines count from 1, sizes are tokens as recorded."""
+    return {
+        "tool": log.tool,
+        "views": {"history": _described(log, log.history()), **_views(log)},
+        "boundaries": [
+            {
+                "at": one.at,
+                "kept_from": one.kept_from,
+                "inserted": len(one.insert),
+                "line": one.line,
+                "trigger": one.trigger,
+                "tokens_before": one.tokens_before,
+            }
+            for one in log.boundaries
+        ],
+        "branches": [{"at": one.at, "messages": one.messages, "line": one.line} for one in log.branches],
+        "sidechains": [_described(one, one.history()) for one in log.sidechains],
+        "usage": [
+            {
+                "at": call.prefix,
+                "total_input": call.total_input,
+                "output": call.output,
+                "epoch": log.epoch(call),
+            }
+            for call in log.calls
+        ],
+        "counts": {what.value: count for what, count in log.counts.items()},
+        "skipped": log.skipped,
+        "damaged_lines": log.damaged,
+        "damage": [{"line": one.line, "why": one.why} for one in log.damage],
+    }
+
+
+def print_log(console: Console, log: Session) -> None:
+    """The same in a few lines."""
+    for line in _lines(log):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _lines(log: Session) -> list[str]:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in list(log.skipped.items())[:6])
+    counts = ", ".join(f"{count} {what.value}" for what, count in log.counts.items())
+    lines = [f"Log of {log.tool}" + (f": {counts}" if counts else "")]
+    lines += [
+        f"Compacted at entry {one.at}"
+        + (f", {one.tokens_before:,} tokens" if one.tokens_before else "")
+        + (f" ({one.trigger})" if one.trigger else "")
+        for one in log.boundaries
+    ]
+    lines += [
+        f"Branch left at entry {one.at}: {one.messages} entries, line {one.line}" for one in log.branches
+    ]
+    lines += [
+        f"Sub-agent {number}: {len(one.messages)} entries, {len(one.calls)} calls"
+        for number, one in enumerate(log.sidechains, 1)
+    ]
+    if kinds:
+        lines.append(f"Lines without messages: {kinds}")
+    lines += [f"Line {one.line} cannot be read: {one.why}" for one in log.damage[:SHOWN_DAMAGE]]
+    if log.damaged > SHOWN_DAMAGE:
+        lines.append(f"{log.damaged} lines cannot be read in all; the rest is shown")
+    return lines
+
+
+def _views(log: Session) -> dict[str, Any]:
+    if not log.boundaries:
+        return {}
+    return {"before": _described(log, log.before()), "after": _described(log, log.after())}
+
+
+def _described(log: Session, view: View) -> dict[str, Any]:
+    calls, results = _pairs(log.format, view.messages)
+    return {
+        "entries": len(view.messages),
+        "tool_calls": calls,
+        "tool_results": results,
+        "model_calls": len(view.calls),
+        "peak_tokens": max((call.total_input for call in view.calls), default=None),
+    }
+
+
+def _pairs(wire: Format, messages: Sequence[Any]) -> tuple[int, int]:
+    calls = results = 0
+    for message in messages:
+        known = facts(wire, message)
+        calls, results = calls + len(known.calls), results + len(known.results)
+    return calls, results
