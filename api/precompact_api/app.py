@@ -17,6 +17,7 @@ from precompact_api.openapi import describe
 from precompact_api.problems import Code, Problem
 from precompact_api.routes import (
     compaction,
+    compactions,
     history,
     hot,
     probes,
@@ -57,7 +58,7 @@ def create_app(settings: Settings) -> Edge:
     hot_calls = hot.hot_calls(service)
     for name, call in hot_calls.items():
         app.add_route(f"{hot.PREFIX}{{session}}/{name}", hot.as_route(call), methods=["POST"])
-    for module in (sessions, rewriting, compaction, sight, history, tenants, usage, probes):
+    for module in (sessions, rewriting, compaction, compactions, sight, history, tenants, usage, probes):
         app.include_router(module.routes(service))
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(Exception, _unexpected)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+import msgspec
 from starlette.requests import Request
 
 from precompact_api.problems import Code, Problem
@@ -14,8 +14,7 @@ from precompact_shared.store.tenants import KeyRecord, Scope
 KEY_MAX_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Somebody with a valid key, acting for a tenant."""
 
     tenant: Tenant

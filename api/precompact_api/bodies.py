@@ -139,6 +139,14 @@ class CompactBody(Struct, forbid_unknown_fields=True, frozen=True, rename={"star
     dry_run: bool = False
 
 
+class ResultBody(Struct, forbid_unknown_fields=True, frozen=True):
+    """`POST …/result`: the reply to a client-run request, as the provider gave it."""
+
+    request: Annotated[str, Meta(max_length=64)]
+    """Its id."""
+    reply: Raw
+
+
 class EmptyBody(Struct, forbid_unknown_fields=True, frozen=True):
     """A call that needs nothing said."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from redis.exceptions import RedisError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +19,31 @@ from precompact_shared.logging import get_logger
 
 HotCall = Callable[[Request, str], Awaitable[Response]]
 """A hot call: the request and the session's id, not yet checked."""
+
+
+class HotRequest(Request):
+    """A request whose headers are looked up; Starlette searches its list for each."""
+
+    @property
+    def headers(self) -> Headers:
+        """The first value of each name."""
+        known: Headers | None = getattr(self, "_headers", None)
+        if known is None:
+            known = self._headers = _Indexed(self.scope["headers"])
+        return known
+
+
+class _Indexed(Headers):
+    def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
+        super().__init__(raw=list(raw))
+        self._first = dict(reversed(raw))
+
+    def __getitem__(self, key: str) -> str:
+        return self._first[key.lower().encode("latin-1")].decode("latin-1")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = self._first.get(key.lower().encode("latin-1"))
+        return default if value is None else value.decode("latin-1")
 
 
 class Edge:
@@ -41,7 +68,7 @@ class Edge:
             await self._pass_on(scope, receive, send)
             return
         try:
-            response = await call(Request(scope, receive), session)
+            response = await call(HotRequest(scope, receive), session)
         except Exception as error:  # noqa: BLE001 - the process's edge
             response = told(error)
         await response(scope, receive, send)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -29,8 +28,7 @@ WHOLE = -1
 _OPENING = "<conversation-summary preset="
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True):
     """How the messages of one session are read."""
 
     format: Format
@@ -38,8 +36,7 @@ class Reader:
     model: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """Messages ready for the store. `ours`: indexes of those that are a summary of ours."""
 
     entries: list[NewEntry]

@@ -21,6 +21,7 @@ BODIES: dict[tuple[str, str], type] = {
     (f"{_SESSION}/adopt", "post"): bodies.AdoptBody,
     (f"{_SESSION}/decline", "post"): bodies.DeclineBody,
     (f"{_SESSION}/compact", "post"): bodies.CompactBody,
+    ("/v1/compactions/{job}/result", "post"): bodies.ResultBody,
     ("/v1/tenants", "post"): bodies.TenantBody,
     ("/v1/keys", "post"): bodies.KeyBody,
 }

@@ -226,7 +226,9 @@ def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]
         "state": _state(caller, settled, ready, job),
         "reason": settled.reason,
         "generation": view.checkpoint_n,
-        "job": None if job is None else {"id": job.jid, "kind": job.kind.value, "state": job.state.value},
+        "job": None
+        if job is None
+        else {"id": job.jid, "kind": job.kind.value, "state": job.state.value, "asks": job.asks},
         "candidate": candidate_facts(ready[0]) if ready else None,
         "advice": advice(view, sizing),
         "blocked_s": round(settled.blocked_s, 3),

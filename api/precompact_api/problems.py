@@ -43,6 +43,8 @@ class Code(StrEnum):
     NOT_NEWEST = "not_newest"
     CANDIDATE_REFUSED = "candidate_refused"
     CHECKPOINT_ERASED = "checkpoint_erased"
+    JOB_NOT_FOUND = "job_not_found"
+    JOB_NOT_WAITING = "job_not_waiting"
     IN_FLIGHT = "in_flight"
     FORK_MOVED = "fork_moved"
     TENANT_EXISTS = "tenant_exists"
@@ -139,6 +141,16 @@ KINDS: Mapping[Code, _Kind] = {
     ),
     Code.CHECKPOINT_ERASED: _Kind(
         409, "Checkpoint has no text", "Its text was erased by a redaction; call `prepare` once more."
+    ),
+    Code.JOB_NOT_FOUND: _Kind(
+        404,
+        "No such job",
+        "Take the id from `compaction.job` of an answer; ended jobs are forgotten in time.",
+    ),
+    Code.JOB_NOT_WAITING: _Kind(
+        409,
+        "The job does not wait for this",
+        "Fetch the job again: it has ended (`not_live`) or asks something else (`other_request`).",
     ),
     Code.IN_FLIGHT: _Kind(
         409, "Another compaction runs", "Wait for `job`, or ask with the same focus to join it."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -21,8 +20,7 @@ from precompact_shared.store.types import Answer, NewEntry, Seen, SessionView, U
 EMPTY = Seen(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(msgspec.Struct, frozen=True):
     """One call that brings entries."""
 
     caller: Caller
@@ -34,8 +32,7 @@ class Incoming:
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """What came of it. `at`: how many entries of the session the caller is known to hold, None when it did not say."""
 
     view: SessionView

@@ -20,6 +20,7 @@ from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionV
 from precompact_worker.asking import Chain, SummaryRejected, check_reply, request_of
 from precompact_worker.book import Book
 from precompact_worker.clearing import draft_clearing, enough_clearing, may_clear
+from precompact_worker.counter import StoreCounter
 from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
 from precompact_worker.lease import Lease, LeaseLost
 from precompact_worker.outcomes import Ending, Outcome, outcome_of
@@ -154,6 +155,15 @@ class Attempt:
             self._tools.policy,
             material.snapshot.format,
             self._tools.clients,
+            model=self._view.model,
+            window=self._tools.policy.window_of(self._view.model, self._view.window, self._view.max_output),
+            counter=StoreCounter(
+                self._tools.store,
+                self._tools.session,
+                self._job,
+                self._tools.settings.lease_s,
+                self._tools.now_s,
+            ),
             keeps_base=material.plan.keeps_base,
         )
         providers = make_chain(specs, desk, extractive_only=wishes.extractive_only)

@@ -226,6 +226,14 @@ class SessionOps:
         """Ends an attempt: `retry` (back to ready after a delay), `dead`, `skip`, or `release` (drain, no attempt spent)."""
         return self._op("finish", jid, fence, action, delay_ms, reason, max_attempts, _json(list(calls)))
 
+    def offer(self, jid: str, fence: int, request_id: str, request: bytes) -> Op[Answer]:
+        """Lays out a request for the job's caller to run: `ok` {kind: new | known} or `lost` {reason}."""
+        return self._op("offer", jid, fence, request_id, request)
+
+    def deliver(self, jid: str, request_id: str, reply: bytes) -> Op[Answer]:
+        """The caller's reply to that request: `ok`, or `skip` {reason: unknown | not_live | other_request}."""
+        return self._op("deliver", jid, request_id, reply)
+
     def cancel(self, jid: str, reason: str) -> Op[Answer]:
         """Closes a live job: `cancelled` or `skip`."""
         return self._op("cancel", jid, reason)

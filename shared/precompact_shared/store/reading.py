@@ -73,6 +73,12 @@ def frozen_context(keys: SessionKeys, cid: str) -> Op[bytes | None]:
     )
 
 
+def _text(keys: SessionKeys, field: str) -> Op[bytes | None]:
+    return Op(
+        None, (), ("HGET", keys.key("x"), field), lambda raw: None if raw is None else codec.decode(raw)
+    )
+
+
 def checkpoints(keys: SessionKeys) -> Op[list[CheckpointTag]]:
     """The chain of checkpoints, oldest first."""
     return Op(
@@ -104,6 +110,16 @@ def jobs(keys: SessionKeys) -> Op[list[JobTag]]:
 def job(keys: SessionKeys, jid: str) -> Op[JobTag | None]:
     """One ledger record."""
     return Op(None, (), ("HGET", keys.key("j"), jid), lambda raw: None if raw is None else _job(raw))
+
+
+def offered(keys: SessionKeys, jid: str) -> Op[bytes | None]:
+    """The request that a job has laid out for its caller."""
+    return _text(keys, f"req:{jid}")
+
+
+def delivered(keys: SessionKeys, jid: str) -> Op[bytes | None]:
+    """The caller's reply to it."""
+    return _text(keys, f"res:{jid}")
 
 
 def decisions(keys: SessionKeys) -> Op[list[Any]]:

@@ -141,6 +141,8 @@ class JobTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     ended_ms: int = 0
     reason: str | None = None
     extra: dict[str, Any] = {}
+    asks: str | None = None
+    """Id of the request that waits for the caller to run it (client-run)."""
     calls: list[dict[str, Any]] = []
     """Usage of every model call made for it, once per call id."""
 

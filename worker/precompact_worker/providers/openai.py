@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -107,7 +107,7 @@ class _ResponseReading:
                 self._final = event.get("response") or {}
                 self.call.usage = responses_usage(self._final.get("usage"))
                 if self._final.get("output"):  # some servers leave it out
-                    self.text = _texts(self._final, "output_text", "text")
+                    self.text = texts_of(self._final, "output_text", "text")
             case "error":
                 failure = Failure(200, code=str(event.get("code") or ""), text=str(event.get("message")))
                 self._error = judge_failure(failure)
@@ -122,11 +122,12 @@ class _ResponseReading:
             code=str((final.get("error") or {}).get("code") or ""),
             reason=str((final.get("incomplete_details") or {}).get("reason") or ""),
             text=self.text,
-            refused=bool(_texts(final, "refusal", "refusal")),
+            refused=bool(texts_of(final, "refusal", "refusal")),
         )
 
 
-def _texts(response: dict[str, Any], kind: str, field: str) -> str:
+def texts_of(response: Mapping[str, Any], kind: str, field: str) -> str:
+    """The texts of a response's parts of one kind, joined."""
     items = response.get("output") or []
     parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or []]
     return "".join(part.get(field) or "" for part in parts if part.get("type") == kind)

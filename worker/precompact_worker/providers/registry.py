@@ -14,6 +14,7 @@ from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
 from precompact_worker.masking import mask
 from precompact_worker.providers.anthropic import AnthropicSpeaker
 from precompact_worker.providers.base import Provider
+from precompact_worker.providers.client_run import ClientSpeaker, Counter
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive
 from precompact_worker.providers.native import Native
@@ -30,6 +31,12 @@ class Desk:
     policy: Policy
     format: Format
     clients: Clients
+    model: str | None = None
+    """Of the session."""
+    window: ModelWindow | None = None
+    """Of the session's model, as far as it is known."""
+    counter: Counter | None = None
+    """Where client-run requests wait."""
     keeps_base: bool = False
     """The base stays in front of what is summarised: a block, which comes first, is out of the question."""
 
@@ -56,7 +63,7 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
             if spec.mode is not CallMode.NATIVE:
                 yield _writer(spec, desk)
         case ProviderName.CLIENT:
-            raise ProviderMisconfigured("This version has no `client` provider in the worker.")
+            yield _client(spec, desk)
 
 
 def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
@@ -78,6 +85,16 @@ def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
     }
     hides = mask if desk.policy.redact is not Redaction.NEVER else str
     return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), hides)
+
+
+def _client(spec: ProviderSpec, desk: Desk) -> Writer:
+    """The caller's own model; what it is sent is its own conversation, but for a key it may hold elsewhere."""
+    if desk.counter is None:
+        raise ProviderMisconfigured("Nobody can be asked here to run a request.", provider=spec.name)
+    model = spec.model or desk.model or ""
+    speaker = ClientSpeaker(desk.format, model, desk.counter, spec.call_timeout_s)
+    window = window_of(spec, desk.policy) if spec.model or spec.window else desk.window
+    return Writer(speaker, window, mask if desk.policy.redact is not Redaction.NEVER else str)
 
 
 def window_of(spec: ProviderSpec, policy: Policy) -> ModelWindow | None:

@@ -102,7 +102,7 @@ class Writer:
         return said
 
     async def _call(self, ask: Ask, book: Book) -> Said:
-        with book.open(self.name, self.speaker.model, mode=MODE) as call:
+        with book.open(self.name, self.speaker.model or None, mode=MODE) as call:
             call.expected = Usage(input_tokens=self._prompt_tokens(ask))
             if book.note is not None:
                 await book.note()

@@ -22,6 +22,10 @@ local function emit_job(job)
 end
 local function end_job(job, state, reason)
   job.state, job.reason, job.ended_ms = state, reason, NOW
+  if job.asks then
+    redis.call('HDEL', K.x, 'req:' .. job.jid, 'res:' .. job.jid)
+    job.asks = nil
+  end
   save_job(job)
   redis.call('ZREM', K.oj, member(job.jid))
   if S.job == job.jid then set('job', '') end
