@@ -23,20 +23,6 @@ ON_THE_WAY = frozenset(
         FaultKind.RESET,
     }
 )
-IN_THE_ANSWER = frozenset(
-    {
-        FaultKind.REFUSAL,
-        FaultKind.EMPTY_CONTENT,
-        FaultKind.BLANK_TEXT,
-        FaultKind.TOOL_CALL,
-        FaultKind.TRUNCATED,
-        FaultKind.PAUSED,
-        FaultKind.WINDOW_EXCEEDED,
-        FaultKind.NULL_COMPACTION,
-        FaultKind.FAILED,
-        FaultKind.INCOMPLETE,
-    }
-)
 
 
 class Deck:

@@ -9,7 +9,18 @@ from enum import StrEnum
 from precompact_standin.counting import Counter
 from precompact_standin.models import Model
 from precompact_standin.scenario import Fault, FaultKind, Reply, Scenario, ToolCall
-from precompact_standin.summarising import Spoken, asked_headings, summarise, wants_summary
+from precompact_standin.summarising import (
+    Heading,
+    Spoken,
+    Told,
+    asked_headings,
+    repeats,
+    summarise,
+    taken_apart,
+    wants_summary,
+)
+
+LONGEST_SUMMARY_TOKENS = 4_000
 
 
 class Ending(StrEnum):
@@ -88,12 +99,15 @@ class Speaker:
         return Said(self._summary(asked) or self._scenario.reply_text, thinking=thinking)
 
     def _summary(self, asked: Asked) -> str:
-        headings = asked_headings(asked.instruction) or asked_headings(asked.system, strict=True)
-        if not headings and not asked.always_summary and not wants_summary(asked.instruction):
+        told = taken_apart(asked.instruction)
+        headings = asked_headings(told.asks) or asked_headings(asked.system, strict=True)
+        if not headings and repeats(told.asks):
+            told, headings = _asked_before(asked)
+        if not headings and not asked.always_summary and not wants_summary(told.asks):
             return ""
-        said = [spoken for spoken in asked.said if spoken.text != asked.instruction] or asked.said
-        max_tokens = min(asked.max_tokens, asked.room, 4_000)
-        return summarise(headings, said, max_tokens * 3 // 2)
+        others = [spoken for spoken in asked.said if spoken.text != asked.instruction]
+        max_tokens = min(asked.max_tokens, asked.room, LONGEST_SUMMARY_TOKENS)
+        return summarise(headings, told.material or others or asked.said, max_tokens * 3 // 2)
 
     def _spoiled(self, said: Said, asked: Asked, fault: Fault | None) -> Said:
         kind = fault.kind if fault else None
@@ -142,6 +156,15 @@ class Speaker:
         while length and self._counter.text(text[:length], model.factor) > tokens:
             length = length * 9 // 10
         return text[:length]
+
+
+def _asked_before(asked: Asked) -> tuple[Told, list[Heading]]:
+    """The newest earlier request of the user's that named headings."""
+    for spoken in reversed(asked.said):
+        told = taken_apart(spoken.text) if spoken.role == "user" else Told("")
+        if found := asked_headings(told.asks):
+            return told, found
+    return Told(""), []
 
 
 def _stopped(said: Said, stops: Sequence[str]) -> Said:

@@ -9,6 +9,15 @@ from dataclasses import dataclass
 _ASKED = re.compile(r"summar|compact|hand.?(over|off)|snapshot|checkpoint|condense", re.IGNORECASE)
 _HASHES = re.compile(r"^#{1,6} \S")
 _TAG = re.compile(r"^<([a-z][\w-]*)>$", re.IGNORECASE)
+_MATERIAL = re.compile(
+    r"<(transcript|conversation|history|session|facts|previous[\w-]*)\b[^>]*>\n?(.*?)</\1>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What an instruction encloses: the conversation itself, told as text."""
+_SPEAKER = re.compile(
+    r"^(?:\[[^\]\n]*\]\s*)?\W{0,3}(user|human|assistant|tool result|tool|system)\b(?=\W)", re.IGNORECASE
+)
+_REPEATED = re.compile(r"\bsame (headings|form|sections)\b|\bagain\b", re.IGNORECASE)
 _LINE_CHARS = 200
 _LINES_A_SECTION = 12
 
@@ -39,6 +48,26 @@ class Spoken:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A text taken apart: what it asks, and what it encloses as material."""
+
+    asks: str
+    material: tuple[Spoken, ...] = ()
+
+
+def taken_apart(text: str) -> Told:
+    """A request that tells a conversation as text has its speakers found; any other is all asking."""
+    enclosed = [match[2] for match in _MATERIAL.finditer(text)]
+    told = tuple(spoken for part in enclosed for spoken in _speakers(part))
+    return Told(_MATERIAL.sub("", text), told)
+
+
+def repeats(instruction: str) -> bool:
+    """Whether a text asks for what was asked before, once more."""
+    return _REPEATED.search(instruction) is not None
+
+
 def asked_headings(instruction: str, *, strict: bool = False) -> list[Heading]:
     """Headings an instruction wants filled; none when it does not ask for a summary.
 
@@ -64,6 +93,20 @@ def summarise(headings: Sequence[Heading], said: Sequence[Spoken], max_chars: in
     ]
     share = max(80, max_chars // len(wanted) - 60)
     return "\n\n".join(_section(heading, said, share) for heading in wanted)
+
+
+def _speakers(text: str) -> Iterable[Spoken]:
+    role, lines = "assistant", list[str]()
+    for line in text.splitlines():
+        if (speaker := _SPEAKER.match(line)) is None:
+            lines.append(line)
+            continue
+        if lines:
+            yield Spoken(role, "\n".join(lines))
+        role = "user" if speaker[1].lower() in {"user", "human"} else "assistant"
+        lines = [line[speaker.end() :].lstrip(" :.,-]*")]
+    if lines:
+        yield Spoken(role, "\n".join(lines))
 
 
 def _heading(lines: Sequence[str], at: int, *, strict: bool) -> Heading | None:

@@ -10,7 +10,8 @@ import httpx
 import openai
 import pytest
 
-from precompact_standin.scenario import Limits
+from precompact_shared.clock import monotonic_s
+from precompact_standin.scenario import Limits, Pace
 from tests.support.standin import Served
 
 ASK: list[Any] = [{"role": "user", "content": "Rename the module."}]
@@ -91,6 +92,17 @@ def test_openai_writes_them_its_own_way(gpt: Any, play: Callable[..., Served]) -
         gpt.responses.create(model="gpt-6-sol", input="Hi.")
     assert caught.value.code == "rate_limit_exceeded"
     assert caught.value.response.headers["retry-after"] == "60"
+
+
+def test_answers_take_their_time(claude: Any, play: Callable[..., Served]) -> None:
+    """Before the first byte, and for every token, in a stream too."""
+    play(pace=Pace(first_byte_s=0.1, per_token_s=0.01), reply_text="x" * 40)
+    for stream in (False, True):
+        begin_s = monotonic_s()
+        answer = claude_says(claude, stream=stream)
+        if stream:
+            list(answer.parse())
+        assert monotonic_s() - begin_s >= 0.1 + 0.01 * 20
 
 
 def control(standin: Served, path: str, body: Any = None) -> httpx.Response:

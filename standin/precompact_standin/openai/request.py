@@ -76,7 +76,8 @@ def texts_of(item: Item) -> Iterator[str]:
     for name in ("name", "arguments", "input", "output", "code", "result"):
         if (value := item.get(name)) is not None:
             yield value if isinstance(value, str) else _flat(value)
-    yield _flat(item.get("summary") or [])
+    if item.get("summary"):
+        yield _flat(item["summary"])
 
 
 def read_request(state: State, call: Call, model: Model) -> Request:

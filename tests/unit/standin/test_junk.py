@@ -1,4 +1,4 @@
-"""Whatever comes in, the stand-in answers in its protocol: nothing makes it stumble."""
+"""Whatever comes in, and whatever shall go wrong, the stand-in answers in its protocol: nothing makes it stumble."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from precompact_standin import create_app
+from precompact_standin import Scenario, create_app
 from precompact_standin.app import ENDPOINTS
+from precompact_standin.delivery import Delivery
+from precompact_standin.faults import ON_THE_WAY
+from precompact_standin.scenario import FaultKind
 from tests.contract import test_standin_anthropic_rules as messages_rules
 from tests.contract import test_standin_openai_rules as openai_rules
 
@@ -125,3 +128,39 @@ def test_junk_gets_an_answer(endpoint: Any, seed: int) -> None:
 def test_what_is_no_object_is_refused(endpoint: Any, content: bytes) -> None:
     """With 400."""
     assert create_app().serve(endpoint, HEADERS, content, {"model": "claude-opus-5"}).answer.status == 400
+
+
+GENERATING = [one for one in ENDPOINTS if one.generates]
+
+
+def _sound(path: str) -> dict[str, Any]:
+    if path.endswith("/invoke"):
+        return {
+            "anthropic_version": "2026-10-21",
+            "max_tokens": 500,
+            "messages": [{"role": "user", "content": "Hi."}],
+        }
+    if path == "/v1/messages":
+        return {"model": "claude-opus-5", "max_tokens": 500, "messages": [{"role": "user", "content": "Hi."}]}
+    if "chat" in path:
+        return {"model": "gpt-6-sol", "messages": [{"role": "user", "content": "Hi."}]}
+    return {"model": "gpt-6-sol", "input": "Hi."}
+
+
+def _served(endpoint: Any, fault: str) -> Delivery:
+    headers = {**HEADERS, "x-standin-fault": fault}
+    content = msgspec.json.encode(_sound(endpoint.path))
+    app = create_app(Scenario(start_s=1_800_000_000.0))
+    return app.serve(endpoint, headers, content, {"model": "claude-opus-5"})
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+@pytest.mark.parametrize("endpoint", GENERATING, ids=lambda endpoint: str(endpoint.path))
+def test_every_fault_shows(endpoint: Any, kind: FaultKind) -> None:
+    """In the answer or on the way; none passes for health."""
+    sound, faulty = _served(endpoint, ""), _served(endpoint, kind)
+    assert sound.answer.status == 200
+    if kind in ON_THE_WAY:
+        assert faulty.fault is not None
+    else:
+        assert faulty.answer.body != sound.answer.body
