@@ -36,6 +36,7 @@ class Job:
     id: str
     kind: str
     state: str
+    asks: str | None = None  # client-run: id of the request that waits for you, see GET /v1/compactions/{id}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,9 @@ class Compacted:
 
 def read_job(body: Mapping[str, Any] | None) -> Job | None:
     """The job a body tells of, if any."""
-    return Job(str(body["id"]), str(body.get("kind", "")), str(body.get("state", ""))) if body else None
+    if not body:
+        return None
+    return Job(str(body["id"]), str(body.get("kind", "")), str(body.get("state", "")), body.get("asks"))
 
 
 def read_candidate(body: Mapping[str, Any] | None) -> Candidate | None:

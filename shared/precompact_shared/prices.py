@@ -6,13 +6,13 @@ The package ships its data; prices and windows change with its releases (docs/de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
-
-import genai_prices
-from genai_prices import types
+from typing import TYPE_CHECKING
 
 from precompact_shared.engine.usage import Usage
+
+if TYPE_CHECKING:  # a tenth of a second, which no command line should pay that asks for no price
+    from genai_prices import types
 
 MILLION = 1_000_000
 
@@ -42,10 +42,10 @@ def known_price(model: str) -> Price | None:
     found = _find(model)
     if found is None:
         return None
-    plain = _dollars(model, genai_prices.Usage(input_tokens=1000))
-    read = _dollars(model, genai_prices.Usage(input_tokens=1000, cache_read_tokens=1000))
-    write = _dollars(model, genai_prices.Usage(input_tokens=1000, cache_write_tokens=1000))
-    output = _dollars(model, genai_prices.Usage(output_tokens=1000))
+    plain = _dollars(model, input_tokens=1000)
+    read = _dollars(model, input_tokens=1000, cache_read_tokens=1000)
+    write = _dollars(model, input_tokens=1000, cache_write_tokens=1000)
+    output = _dollars(model, output_tokens=1000)
     if plain is None or output is None:
         return None
     return Price(plain, plain if read is None else read, plain if write is None else write, output)
@@ -58,18 +58,26 @@ def known_window(model: str) -> int | None:
     return found.model.context_window if found is not None else None
 
 
-def _dollars(model: str, usage: genai_prices.Usage) -> float | None:
-    found = _calculate(model, usage)
-    return None if found is None else float(Decimal(found.total_price) * 1000)
+def warm_up() -> None:
+    """Load the tables (a second, once per process), so that no event loop has to wait for them."""
+    known_price("claude-haiku-4-5")
+
+
+def _dollars(model: str, **tokens: int) -> float | None:
+    """Dollars per million of the tokens given by the thousand."""
+    found = _calculate(model, **tokens)
+    return None if found is None else float(found.total_price) * 1000
 
 
 def _find(model: str) -> types.PriceCalculation | None:
-    return _calculate(model, genai_prices.Usage(input_tokens=1))
+    return _calculate(model, input_tokens=1)
 
 
-def _calculate(model: str, usage: genai_prices.Usage) -> types.PriceCalculation | None:
+def _calculate(model: str, **tokens: int) -> types.PriceCalculation | None:
+    import genai_prices
+
     try:
-        return genai_prices.calc_price(usage, bare_name(model))
+        return genai_prices.calc_price(genai_prices.Usage(**tokens), bare_name(model))
     except (LookupError, ValueError):
         return None
 

@@ -48,11 +48,9 @@ class CallMode(StrEnum):
     """What is sent."""
 
     AUTO = "auto"
-    """The provider's own block where the preset wants one, else a transcript or the live prefix, by computed price."""
+    """The provider's own block where the preset wants one, else a transcript."""
     TRANSCRIPT = "transcript"
     """The covered part as text, to a model of choice."""
-    PREFIX = "prefix"
-    """The agent's own request with one more message, which reads the agent's cache."""
     NATIVE = "native"
     """The provider's own compaction: its block comes back."""
 

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
+from precompact_shared import prices
 from precompact_shared.clock import monotonic_s
 from precompact_shared.engine.tokens import warm_up
 from precompact_shared.errors import Configuration
@@ -56,6 +57,7 @@ class Runtime:
         with sync_client(settings.state_redis_url) as client:
             layout = await_layout(client, settings.shards)
         warm_up()
+        prices.warm_up()
         self.is_draining = False
         self._threads = LoopThread("jobs")
         connections = settings.worker_concurrency + SPARE_CONNECTIONS
