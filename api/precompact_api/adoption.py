@@ -12,7 +12,9 @@ from precompact_api.clearing import CLEARING, add_edits, joined, read_held, with
 from precompact_api.frozen import freeze, read_candidate, read_frozen
 from precompact_api.problems import refusal
 from precompact_api.service import Service
-from precompact_shared.engine.gates import Action, Circumstances, Mode, judge, mode_of
+from precompact_api.shortening import shorten_tail
+from precompact_api.validation import is_sendable
+from precompact_shared.engine.gates import Action, Circumstances, Discard, Mode, judge, mode_of
 from precompact_shared.engine.identity import canonical, digest
 from precompact_shared.engine.native import family_of
 from precompact_shared.engine.preset import Limits, load_preset
@@ -142,9 +144,7 @@ async def _read_tail(service: Service, view: SessionView, tag: CandidateTag) -> 
             for seq, body in zip(seqs, bodies, strict=True)
             if body is not None
         ]
-    return _Tail(
-        entries, tail_edits(wire, entries, load_preset(tag.preset)), has_open_thinking_loop(wire, entries)
-    )
+    return _Tail(entries, tail_edits(wire, entries), has_open_thinking_loop(wire, entries))
 
 
 async def _compare_and_set(
@@ -161,8 +161,14 @@ async def _compare_and_set(
         insert, edits, digests = held.frozen.insert, held.edits, held.digests
     else:
         held = held.behind(tag.upto)
+        if tag.kind != NATIVE:
+            held = await shorten_tail(service, view, tag.upto, held, load_preset(tag.preset).cut)
         insert, edits = tuple(candidate.insert), joined(tail.edits, held.edits)
         digests = {**_digests(view, tail, terms), **held.digests}
+    policy, marks = terms.caller.tenant.policy, terms.marks
+    if not await is_sendable(service, view, tag, insert=insert, edits=edits, marks=marks, policy=policy):
+        await service.run(service.ops(view.tenant, view.session).close(tag.cid, Discard.INVALID.value))
+        return Attempt(adopted=False, reason=Discard.INVALID.value, view=view)
     body = freeze(insert, tag.upto, edits, digests, held.saved, native=candidate.native)
     answer = await service.run(
         service.ops(view.tenant, view.session).adopt(

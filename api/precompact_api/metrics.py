@@ -7,6 +7,11 @@ from prometheus_client import Counter, Gauge, Histogram
 PREPARES = Counter("precompact_prepares_total", "Prepare calls by status.", ["status"])
 APPENDED = Counter("precompact_entries_appended_total", "Entries added to histories.")
 PROBLEMS = Counter("precompact_problems_total", "Calls that ended with a problem, by code.", ["code"])
+VALIDATED = Counter(
+    "precompact_contexts_validated_total",
+    "Contexts held against the provider's rules, by outcome.",
+    ["outcome"],
+)
 BLOCKED = Histogram(
     "precompact_blocked_seconds",
     "Seconds a prepare waited for a job.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -24,6 +25,7 @@ __all__ = [
     "PolicyCache",
     "ProviderName",
     "ProviderSpec",
+    "Validation",
     "WindowSpec",
     "chain_of",
     "parse_policy",
@@ -43,6 +45,18 @@ class WindowSpec(Frozen):
         if self.max_output >= self.window:
             raise ValueError("max_output has to be smaller than window")
         return self
+
+
+class Validation(StrEnum):
+    """Which contexts are held against the provider's rules before they are adopted."""
+
+    OFF = "off"
+    SAMPLE = "sample"
+    """One candidate in `VALIDATED_ONE_IN`, always the same ones."""
+    ALWAYS = "always"
+
+
+VALIDATED_ONE_IN = 20
 
 
 class PriceSpec(Frozen):
@@ -125,6 +139,11 @@ class Policy(Frozen):
     )
     redact: Redaction = Field(
         Redaction.NEVER, description="When secrets are masked before anything is sent to a provider."
+    )
+
+    validate_contexts: Validation = Field(
+        Validation.SAMPLE,
+        description="Which contexts are held against the provider's rules before an adoption: off, sample, always.",
     )
 
     tools: dict[str, ToolSpec] = Field(

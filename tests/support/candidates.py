@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -41,6 +42,7 @@ def put(
     floor: bool = False,
     summary: str = "What happened so far.",
     tokens_after: int = 20,
+    insert: Sequence[dict[str, Any]] | None = None,
 ) -> str:
     """Runs a job up to its candidate over `[0, upto)` and stores it; the candidate's id."""
     job = job or claim(service, session)
@@ -70,7 +72,8 @@ def put(
         provider="scripted",
         job=job.jid,
     )
-    body = msgspec.json.encode({"insert": [summary_message(summary)], "summary": summary})
+    messages = [summary_message(summary)] if insert is None else list(insert)
+    body = msgspec.json.encode({"insert": messages, "summary": summary})
     stored = service.store.run(ops.put(job.jid, fence, tag, codec.encode(body), floor=floor))
     assert stored.o == "stored", (stored.o, stored.reason)
     return cid

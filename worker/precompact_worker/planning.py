@@ -91,7 +91,7 @@ def _upto(
             raise Nothing("no_safe_cut")
         return upto, None
     tail = snapshot.between(snapshot.base.upto, snapshot.view.length)
-    # The store counts the tail as it was sent, whatever the API shows of it: so must the budget.
+    # What shortening saves is known at the adoption only; until then the gates count the whole text (ADR 12).
     counted = rule.without_shortening()
     cut = plan_cut(
         snapshot.format,

@@ -18,6 +18,8 @@ from precompact_shared.engine.types import Edit, Entry, Facts, Format, Message, 
 
 _TEXTS = frozenset({"text", "input_text"})
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_DEEPEST = 8
+"""Levels of lists and parts that are looked through; a result with parts has four."""
 
 Change = Callable[[str], str]
 
@@ -30,7 +32,12 @@ def oversized_edits(format: Format, entries: Sequence[Entry], rule: CutRule) -> 
     if not rule.huge_characters:
         return ()
     known = [facts(format, entry.message) for entry in entries]
-    return tuple(edit for entry in _seen(entries, known) for edit in _edits_of(entry, rule))
+    return tuple(edit for entry in _seen(entries, known) for edit in shortening_edits(entry, rule))
+
+
+def shortening_edits(entry: Entry, rule: CutRule) -> tuple[Edit, ...]:
+    """The edits of one entry that the model has answered; see `oversized_edits`."""
+    return tuple(_edits_of(entry, rule)) if rule.huge_characters else ()
 
 
 def shown_tokens(entries: Sequence[Entry], known: Sequence[Facts], rule: CutRule) -> list[int]:
@@ -74,15 +81,17 @@ def _edits_of(entry: Entry, rule: CutRule) -> Iterator[Edit]:
         yield Edit(entry.seq, value={**entry.message, key: after})
 
 
-def _changed(value: Any, change: Change) -> Any:
+def _changed(value: Any, change: Change, levels: int = _DEEPEST) -> Any:
     """The value with its texts changed; the same object where none was."""
     if isinstance(value, str):
         return value if (after := change(value)) == value else after
+    if levels == 0:
+        return value
     if isinstance(value, list):
-        parts = [_changed(part, change) for part in value]
+        parts = [_changed(part, change, levels - 1) for part in value]
         return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
     if isinstance(value, dict) and (key := _text_key(value)):
-        inner = _changed(value.get(key), change)
+        inner = _changed(value.get(key), change, levels - 1)
         return value if inner is value.get(key) else {**value, key: inner}
     return value
 
@@ -95,12 +104,15 @@ def _text_key(part: dict[str, Any]) -> str | None:
 
 def _lengths(message: Message) -> Iterator[int]:
     """Lengths of the texts that may be shortened."""
-    todo: list[Any] = [message.get("output" if kind_of(message) in _OUTPUTS else "content")]
+    content = message.get("output" if kind_of(message) in _OUTPUTS else "content")
+    todo: list[tuple[Any, int]] = [(content, _DEEPEST)]
     while todo:
-        value = todo.pop()
+        value, levels = todo.pop()
         if isinstance(value, str):
             yield len(value)
+        elif levels == 0:
+            continue
         elif isinstance(value, list):
-            todo.extend(value)
+            todo.extend((part, levels - 1) for part in value)
         elif isinstance(value, dict) and (key := _text_key(value)):
-            todo.append(value.get(key))
+            todo.append((value.get(key), levels - 1))
