@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 Message = dict[str, Any]
 """One message or item as the caller sent it, parsed from JSON."""
 
@@ -31,8 +33,7 @@ class Role(StrEnum):
     """An item type this version does not know: kept untouched, stays with its neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A request to run a tool. Ids repeat across turns in real data: pair by position."""
 
     id: str
@@ -42,8 +43,7 @@ class Call:
     """JSON text for function calls, raw text for custom ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """The answer to a call. `part` is its index in the entry's content, None when the whole entry is the result."""
 
     id: str
@@ -52,8 +52,7 @@ class Result:
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """What the engine knows of one entry without looking at its neighbours."""
 
     role: Role

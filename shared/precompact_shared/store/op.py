@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 Argument = str | bytes | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Op(Generic[T]):
+class Op(msgspec.Struct, Generic[T], frozen=True):
     """One round trip: a script by file name (`append` = lua/append.lua) or, with `script` None, a plain command."""
 
     script: str | None
