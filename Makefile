@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: venv
 venv: $(STAMP) ## Make .venv and install what requirements.lock says (done by itself when needed)
@@ -71,6 +71,10 @@ relock: $(STAMP) ## Resolve requirements.lock anew
 .PHONY: bench
 bench: $(STAMP) ## Measure against bare baselines; prints JSON
 	@$(PYTHON) -m tests.bench $(ARGS)
+
+.PHONY: bench-tokens
+bench-tokens: $(STAMP) ## Measure how well sizes are foretold, on recorded sessions; prints JSON
+	@$(PYTHON) -m tests.bench.tokens $(ARGS)
 
 .PHONY: docs
 docs: $(STAMP) ## Write the generated reference pages

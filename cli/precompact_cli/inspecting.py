@@ -11,6 +11,7 @@ from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
 from precompact_cli.log_page import describe_log, print_log
 from precompact_cli.offline import entries_of, resolve
+from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
 from precompact_cli.weighing import Plan, Weights, weigh_recording
@@ -78,6 +79,7 @@ def describe(page: Page) -> dict[str, Any]:
         ],
         "presets": [asdict(plan) for plan in weights.plans],
         "unknown_tools": page.strangers,
+        "usage_predictions": predict_usage(recording),
         **({} if recording.log is None else {"log": describe_log(recording.log)}),
         **judgement,
     }

@@ -1,0 +1,117 @@
+"""What the estimate would have said of a recording's prompts, told no more than was known at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from precompact_cli.recording import ModelCall, Recording
+from precompact_shared.engine.estimate import (
+    EMPTY,
+    Piece,
+    Rates,
+    Report,
+    Size,
+    Span,
+    State,
+    begin,
+    load_of,
+    observe,
+    predict,
+    rates_of,
+    span_of,
+)
+from precompact_shared.engine.estimate.states import UNSAID
+from precompact_shared.engine.formats import facts
+from precompact_shared.engine.types import Format
+
+FAR_CALLS = 10
+"""The farther of the two looks ahead, in reported calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePrediction:
+    """At one reported call: what was measured, and what was foretold of later ones (None: no such call)."""
+
+    at: int
+    """Number of entries in its prompt."""
+    measured: int
+    predicted_next: int | None
+    """Of the next reported call, from the reports up to this one and the entries up to that one."""
+    predicted_10: int | None
+    """Of the tenth reported call after this one, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A recording as the estimate sees it: weighed entries, and a report at some of their boundaries."""
+
+    pieces: tuple[Piece, ...]
+    prefixes: tuple[int, ...]
+    reports: tuple[Report, ...]
+
+    def between(self, first: int, last: int) -> Span:
+        """What came between two reported calls."""
+        return span_of(self.pieces[self.prefixes[first] : self.prefixes[last]])
+
+
+def predict_usage(recording: Recording) -> list[dict[str, int | None]]:
+    """One row per reported call, in order; entries after a call are seen, its and later calls' counts are not."""
+    track, rates = track_of(recording), rates_of(recording.format, recording.model)
+    states = follow(track, rates, begin(rates))
+    return [
+        asdict(
+            UsagePrediction(
+                prefix,
+                report.total,
+                _tokens(foresee(track, states, rates, index, 1)),
+                _tokens(foresee(track, states, rates, index, FAR_CALLS)),
+            )
+        )
+        for index, (prefix, report) in enumerate(zip(track.prefixes, track.reports, strict=True))
+    ]
+
+
+def track_of(recording: Recording) -> Track:
+    """Weighs every entry once."""
+    calls = [call for call in recording.calls if call.reported]
+    return Track(
+        tuple(load_of(recording.format, message) for message in recording.messages),
+        tuple(call.prefix for call in calls),
+        tuple(_report(recording, call) for call in calls),
+    )
+
+
+def follow(track: Track, rates: Rates, start: State) -> list[State]:
+    """The state right after each report."""
+    states = [start]
+    for index, report in enumerate(track.reports):
+        span = track.between(index - 1, index) if index else EMPTY
+        states.append(observe(states[-1], rates, report, span))
+    return states[1:]
+
+
+def foresee(track: Track, states: Sequence[State], rates: Rates, index: int, ahead: int) -> Size | None:
+    """The size of the call `ahead` reported calls after `index`; None where the recording ends before."""
+    if index + ahead >= len(track.prefixes):
+        return None
+    return predict(states[index], rates, track.between(index, index + ahead))
+
+
+def _tokens(size: Size | None) -> int | None:
+    return None if size is None else size.tokens
+
+
+def _report(recording: Recording, call: ModelCall) -> Report:
+    """Anthropic logs record a reply's output as it stood when the stream began: it is left out."""
+    told = recording.format is not Format.ANTHROPIC
+    reply = recording.messages[call.prefix : call.end]
+    inner = any(
+        known.kind == "server" for message in reply for known in facts(recording.format, message).calls
+    )
+    return Report(
+        total=call.reported or 0,
+        output=call.output if told and call.output else UNSAID,
+        reasoned=UNSAID if call.reasoned is None else call.reasoned,
+        inner_calls=inner,
+    )

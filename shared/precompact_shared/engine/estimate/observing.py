@@ -1,0 +1,137 @@
+"""Taking in a report: a new base, and what the growth since the last one teaches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from precompact_shared.engine.estimate.calibration import correct, estimate, noise
+from precompact_shared.engine.estimate.rates import Parts, Rates
+from precompact_shared.engine.estimate.reasoning import Reasoning, average, reasoning_of
+from precompact_shared.engine.estimate.spans import Span, Turn
+from precompact_shared.engine.estimate.states import UNSAID, State
+
+_BREAK_TOKENS, _BREAK_SHARE = 10_000, 0.05
+"""A fall by more than both, beyond all reasoning that can leave: somebody cut the history, which teaches nothing."""
+_WORTH_TELLING_TOKENS = 100
+"""Less reasoning than this cannot be told from noise when it leaves."""
+_LEAVES_WEIGHT_MOST, _LEAVES_NOISE = 30.0, 0.05
+_LEAVING_DOUBT = 0.3
+"""Of the reasoning that left, as a share of it: it is known less well than text."""
+_REASONING_FADES = 0.9
+_LONG = 2.0
+"""A reply's reasoning counts up to this many averages, and 100 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a provider said of one call."""
+
+    total: int
+    """The whole prompt by that provider's convention, cached or not."""
+    version: int = 0
+    """Of the context that was measured."""
+    output: int = UNSAID
+    """Of the reply, reasoning included; UNSAID where the record is not to be trusted."""
+    reasoned: int = UNSAID
+    inner_calls: bool = False
+    """The reply used server-side tools: the report counts passes and results that no transcript holds."""
+
+
+def observe(state: State, rates: Rates, report: Report, span: Span) -> State:
+    """The state after a report on a prompt that ends with the span.
+
+    An empty report, and one measured on an older version, changes nothing.
+    """
+    if report.total <= 0 or report.version < state.version:
+        return state
+    learned = (
+        state if not state.base or state.version != report.version else _learn(state, rates, report, span)
+    )
+    return replace(
+        learned,
+        base=report.total,
+        version=report.version,
+        output=report.output,
+        reasoned=report.reasoned,
+        carried=learned.carried if state.version == report.version and state.base else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """Of the prompt between two reports, in tokens."""
+
+    parts: Parts
+    tokens: float
+    """Without the reasoning that came in; as if none had left."""
+    leaving: float
+    """Reasoning that leaves if a new turn began."""
+    fresh: float
+    """Reasoning that came after that."""
+    ended: bool
+    """Whether a new turn began behind a reply."""
+
+
+def _learn(state: State, rates: Rates, report: Report, span: Span) -> State:
+    """The calibration after this growth; `carried` is then that of the new prompt."""
+    thought = reasoning_of(state, rates, span)
+    growth = _growth(state, rates, report, span, thought)
+    expected = state.leaves if growth.ended else 0.0
+    if report.inner_calls:
+        return _carry(state, growth, expected)
+    if growth.tokens < -max(_BREAK_TOKENS, _BREAK_SHARE * state.base) - growth.leaving - growth.fresh:
+        return replace(state, carried=0.0)
+    if rates.counts_reasoning:
+        state = _learn_reasoning(state, span, thought)
+    if span.turn is Turn.NONE or growth.leaving <= _WORTH_TELLING_TOKENS:
+        return _calibrate(_carry(state, growth, expected), growth, expected, doubt=0.0)
+    share = (estimate(state.factors, growth.parts) - growth.tokens) / growth.leaving
+    left = 1.0 if share > 0.5 else 0.0
+    if not growth.ended:
+        return _calibrate(_carry(state, growth, left), growth, left, doubt=0.0)
+    state = _learn_leaving(state, share, noise(sum(growth.parts)) / growth.leaving**2)
+    return _calibrate(_carry(state, growth, left), growth, left, doubt=_LEAVING_DOUBT * growth.leaving)
+
+
+def _growth(state: State, rates: Rates, report: Report, span: Span, thought: Reasoning) -> _Growth:
+    ended = span.turn is Turn.ENDED
+    return _Growth(
+        parts=rates.parts(span.total),
+        tokens=report.total - state.base - (thought.all if rates.counts_reasoning else 0.0),
+        leaving=state.carried + (thought.early if ended else thought.late),
+        fresh=thought.late if ended else 0.0,
+        ended=ended,
+    )
+
+
+def _carry(state: State, growth: _Growth, left: float) -> State:
+    return replace(state, carried=(1 - left) * growth.leaving + growth.fresh)
+
+
+def _calibrate(state: State, growth: _Growth, left: float, *, doubt: float) -> State:
+    """`doubt`: how far the reasoning that left may be misjudged."""
+    kept = growth.tokens + left * growth.leaving
+    spread = noise(sum(growth.parts)) + doubt**2
+    factors, unsure = correct(state.factors, state.doubt, growth.parts, kept, spread)
+    return replace(state, factors=factors, doubt=unsure, steps=state.steps + 1)
+
+
+def _learn_leaving(state: State, share: float, noise_: float) -> State:
+    """`share`: how much of what could leave seems to have left."""
+    if not -0.5 < share < 1.5:
+        return state
+    weight = 1 / (noise_ + _LEAVES_NOISE**2)
+    whole = state.leaves_weight + weight
+    moved = (state.leaves * state.leaves_weight + share * weight) / whole
+    return replace(state, leaves=min(1.0, max(0.0, moved)), leaves_weight=min(whole, _LEAVES_WEIGHT_MOST))
+
+
+def _learn_reasoning(state: State, span: Span, thought: Reasoning) -> State:
+    if not span.lead.replies or thought.guessed > max(0, span.total.replies - 1):
+        return state
+    weight = state.reasoning_weight * _REASONING_FADES + 1
+    counted = min(thought.lead, _LONG * average(state) + 100)
+    root = state.root_reasoning + (counted**0.5 - state.root_reasoning) / weight
+    return replace(state, root_reasoning=root, reasoning_weight=weight)
