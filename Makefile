@@ -76,6 +76,10 @@ bench: $(STAMP) ## Measure against bare baselines; prints JSON
 bench-tokens: $(STAMP) ## Measure how well sizes are foretold, on recorded sessions; prints JSON
 	@$(PYTHON) -m tests.bench.tokens $(ARGS)
 
+.PHONY: smoke-anthropic smoke-openai
+smoke-anthropic smoke-openai: $(STAMP) ## One summary with a real key (skipped without one); costs less than a cent
+	@$(PYTHON) -m scripts.smoke_provider $(@:smoke-%=%) $(ARGS)
+
 .PHONY: docs
 docs: $(STAMP) ## Write the generated reference pages
 	@$(VENV)/bin/python scripts/write_reference.py
