@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precompact_shared.engine.formats import facts as facts_of
-from precompact_shared.engine.pairing import pair_facts
+from precompact_shared.engine.pairing import MOST_OPEN, pair_facts
 from precompact_shared.engine.types import Facts, Format, Role
 from precompact_shared.engine.versions.links import Links, links_of
 from precompact_shared.engine.versions.values import Entry
@@ -75,3 +75,37 @@ def test_store_and_engine_pair_generated_histories_alike(data: st.DataObject, wi
     messages = data.draw(histories(wire, open_end=True))
     facts = [facts_of(wire, message) for message in messages]
     same(wire, facts[: data.draw(st.integers(0, len(facts)))])
+
+
+def test_what_is_open_in_a_responses_session_is_bounded_and_both_agree() -> None:
+    """Calls nobody answers, answers that come late or too late: the oldest beyond the bound are given up."""
+    wire = Format.OPENAI_RESPONSES
+    calls = [_call(number) for number in range(3 * MOST_OPEN)]
+    facts = [facts_of(wire, item) for item in calls]
+    found = as_the_engine(wire, facts)
+    assert [seq for seq, _ in found.open] == list(range(2 * MOST_OPEN, 3 * MOST_OPEN))
+    assert [seq for seq, _ in found.dead] == list(range(2 * MOST_OPEN))
+    same(wire, facts)
+    late = [
+        facts_of(wire, {"type": "function_call_output", "call_id": f"c{n}", "output": "x"}) for n in (0, 150)
+    ]
+    assert [seq for seq, _ in as_the_engine(wire, [*facts, *late]).orphans] == [3 * MOST_OPEN]
+    same(wire, [*facts, *late, *facts])
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=100, max_size=260))
+def test_store_and_engine_agree_on_many_open_calls(acts: list[tuple[int, bool]]) -> None:
+    """Ids repeat; some calls are answered, most are not."""
+    wire = Format.OPENAI_RESPONSES
+    items = [
+        {"type": "function_call_output", "call_id": f"c{n}", "output": "x"}
+        if answered and n < 8
+        else _call(n)
+        for n, answered in acts
+    ]
+    same(wire, [facts_of(wire, item) for item in items])
+
+
+def _call(number: int) -> dict[str, str]:
+    return {"type": "function_call", "call_id": f"c{number}", "name": "f", "arguments": "{}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from precompact_shared.engine.types import Call, Entry, Facts, Format, Result, R
 Place = tuple[int, int]
 """Position in the given sequence, and index among that entry's calls or results."""
 
+MOST_OPEN = 64
+"""Responses items: with so many newer calls open, an unanswered one is given up. The largest recorded batch is 16."""
 _SERVER = "server"
 
 
@@ -62,10 +65,13 @@ class _Book:
     answers: dict[Place, int] = field(default_factory=dict)
     dead: list[tuple[Place, Call]] = field(default_factory=list)
     orphans: list[tuple[int, Result]] = field(default_factory=list)
+    asked: deque[tuple[Place, Call]] = field(default_factory=deque)
+    """Calls in order, of those not given up; the answered ones leave it late."""
 
     def ask(self, position: int, calls: Sequence[Call]) -> None:
         for index, call in enumerate(calls):
             self.waiting.setdefault(self._key(call), []).append(((position, index), call))
+            self.asked.append(((position, index), call))
 
     def answer(self, position: int, results: Sequence[Result], *, newest_first: bool = False) -> None:
         for index, result in enumerate(results):
@@ -84,9 +90,22 @@ class _Book:
         rest = [item for asked in self.waiting.values() for item in asked if item[1].kind != _SERVER]
         return sorted(rest, key=lambda item: item[0])
 
-    def give_up(self) -> None:
+    def give_up_all(self) -> None:
         self.dead += self.unanswered()
         self.waiting.clear()
+        self.asked.clear()
+
+    def give_up_beyond(self, most: int) -> None:
+        """The oldest, where more than `most` wait."""
+        while len(self.asked) > most:
+            self.asked = deque(item for item in self.asked if item[0] not in self.answers)
+            if len(self.asked) > most:
+                self.give_up([self.asked.popleft()])
+
+    def give_up(self, hopeless: Sequence[tuple[Place, Call]]) -> None:
+        self.dead += hopeless
+        for item in hopeless:
+            self.waiting[self._key(item[1])].remove(item)
 
     def close(self) -> Pairing:
         return Pairing(
@@ -105,7 +124,7 @@ def _pair_merged_blocks(book: _Book, facts: Sequence[Facts]) -> None:
     for position, fact in enumerate(facts):
         if fact.role is Role.ASSISTANT:
             if answering:
-                book.give_up()
+                book.give_up_all()
             answering = interrupted = False
             book.ask(position, fact.calls)
         elif fact.role is not Role.SYSTEM:
@@ -113,25 +132,29 @@ def _pair_merged_blocks(book: _Book, facts: Sequence[Facts]) -> None:
             interrupted = interrupted or (fact.user_turn and not fact.results)
         book.answer(position, fact.results)
     if interrupted:
-        book.give_up()
+        book.give_up_all()
 
 
 def _pair_strict_blocks(book: _Book, facts: Sequence[Facts]) -> None:
     """Chat: the results stand directly behind the assistant message that asked."""
     for position, fact in enumerate(facts):
         if fact.role is not Role.TOOL:
-            book.give_up()
+            book.give_up_all()
         book.ask(position, fact.calls)
         book.answer(position, fact.results)
 
 
 def _pair_items(book: _Book, facts: Sequence[Facts]) -> None:
-    """Responses: a result belongs to the nearest earlier unanswered call of its id and kind."""
+    """Responses: a result belongs to the nearest earlier unanswered call of its id and kind.
+
+    Nothing closes a block there, so what is open is bounded by number: the store keeps it with every entry.
+    """
     closed_by = -1
     answered_at = -1
     for position, fact in enumerate(facts):
         book.ask(position, [call for call in fact.calls if call.kind != _SERVER])
         book.answer(position, fact.results, newest_first=True)
+        book.give_up_beyond(MOST_OPEN)
         if fact.results:
             answered_at = position
         elif fact.user_turn:
@@ -139,10 +162,7 @@ def _pair_items(book: _Book, facts: Sequence[Facts]) -> None:
         elif _is_assistant_message(fact):
             # What one reply says after its own call does not close that call.
             closed_by = max(closed_by, answered_at)
-    book.dead += [item for item in book.unanswered() if item[0][0] < closed_by]
-    given_up = {place for place, _ in book.dead}
-    for asked in book.waiting.values():
-        asked[:] = [item for item in asked if item[0] not in given_up]
+    book.give_up([item for item in book.unanswered() if item[0][0] < closed_by])
 
 
 def _is_assistant_message(fact: Facts) -> bool:

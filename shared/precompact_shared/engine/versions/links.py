@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from precompact_shared.engine.pairing import MOST_OPEN
+from precompact_shared.engine.types import Format
 from precompact_shared.engine.versions.values import Entry
 
 
@@ -27,6 +29,12 @@ class _Walk:
         self.dead += self.open
         self.open = []
 
+    def give_up_beyond(self, most: int) -> None:
+        """The oldest, where more are open than may be."""
+        excess = max(0, len(self.open) - most)
+        self.dead += self.open[:excess]
+        self.open = self.open[excess:]
+
     def take(self, seq: int, entry: Entry) -> None:
         for name, part in entry.results:
             asked = next((call for call in reversed(self.open) if call[1] == name), None)
@@ -45,6 +53,8 @@ def links_of(format: str, entries: Sequence[Entry]) -> Links:  # noqa: A002 - th
         if _closes(format, before, entry.role):
             walk.close_block()
         walk.take(seq, entry)
+        if format == Format.OPENAI_RESPONSES:
+            walk.give_up_beyond(MOST_OPEN)
         before = entry.role
     return Links(tuple(walk.open), tuple(walk.dead), tuple(walk.orphans))
 

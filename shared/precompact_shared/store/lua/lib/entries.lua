@@ -1,6 +1,7 @@
 -- Entries: facts packed by cmsgpack as {digest, chain, cum, flags, role, links, open} (reading.py, EntryMeta).
 local PER_ENTRY = 6   -- digest, tokens, role, pinned, links, body
 local PINNED, REDACTED = 1, 2
+local MOST_OPEN = 64   -- of Responses items, whose blocks nothing closes (engine/pairing.py, MOST_OPEN)
 
 local function meta(seq)
   local raw = redis.call('HGET', K.m, int(seq))
@@ -35,6 +36,11 @@ local function pair_links(P, seq, links)
     if not take_last(P.open, r[1]) then P.orph[#P.orph + 1] = {seq, r[2], seq}; P.changed = true end
   end
   for _, id in ipairs(l.c or {}) do P.open[#P.open + 1] = {seq, id} end
+  while S.fmt == 'openai-responses' and #P.open > MOST_OPEN do
+    local oldest = table.remove(P.open, 1)
+    P.dead[#P.dead + 1] = {oldest[1], oldest[2], seq}
+    P.changed = true
+  end
 end
 -- One entry joins the pairing state P {open, dead, orph, last}; returns the open calls behind it as JSON or ''.
 local function pair_entry(P, seq, role, links)
