@@ -49,6 +49,32 @@ def recordings() -> list[Recording]:
     return _listed("dev", "")
 
 
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A session as its tool wrote it, and the same one converted: `<tool>--<name>`, with a view behind it or without."""
+
+    tool: str
+    name: str
+    path: Path
+
+    def raw(self) -> bytes:
+        """The file's bytes; counts as used."""
+        used.add(f"{self.tool}/{self.name}")
+        return self.path.read_bytes()
+
+    def twins(self) -> list[Recording]:
+        """The recordings made of it, by name."""
+        whole = f"{self.tool}--{self.name}"
+        return [one for one in recordings() if one.name == whole or one.name.startswith(f"{whole}__")]
+
+
+def logs() -> list[Log]:
+    """Every log by tool and name; empty when the folder is absent. Use with `@needs_recordings`."""
+    root = data_dir()
+    found = sorted((root / "logs").glob("*/*.json*")) if root else []
+    return [Log(path.parent.name, path.stem, path) for path in found]
+
+
 def cases(prefix: str = "") -> list[Recording]:
     """Small inputs rebuilt from public bug reports whose name starts with `prefix`."""
     return _listed("cases", prefix)

@@ -174,6 +174,7 @@ class _Thread:
 
     def _rewind(self, event: Rewound) -> None:
         to = self._place(event.to)
+        self.branches = [replace(one, at=min(one.at, to)) for one in self.branches]
         self.branches.append(Branch(to, len(self.messages) - to, event.line))
         self.messages.cut(to)
         del self.stamps[to:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from precompact_cli.logs.claude_lines import Merger, is_message
+from precompact_cli.logs.claude_lines import Merger, is_message, told_from_queue
 from precompact_cli.logs.claude_tree import Live, index_lines
 from precompact_cli.logs.events import (
     Compacted,
@@ -62,6 +62,7 @@ class _Reading:
         self._boundary: tuple[int, dict[str, Any]] | None = None
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
+        line = told_from_queue(line)
         kind = text_of(line.get("type")) or "untyped"
         if kind == "system" and line.get("subtype") == "compact_boundary":
             yield from self._bound(number, line)
@@ -128,6 +129,10 @@ class _Reading:
         if self._boundary is None:
             return
         number, line = self._boundary
+        if not self._summary:  # broken off: the next request would still be sent as before
+            self._boundary = None
+            yield Skipped("compact_boundary")
+            return
         told = record(line.get("compactMetadata"))
         yield Compacted(
             insert=tuple(self._summary),
@@ -147,8 +152,8 @@ def _says(line: dict[str, Any], start: str) -> bool:
 
 
 def _is_linked(line: Any) -> bool:
-    return line.get("type") in _LINKED and "uuid" in line and "parentUuid" in line
+    return text_of(line.get("type")) in _LINKED and "uuid" in line and "parentUuid" in line
 
 
 def _is_bare(line: Any) -> bool:
-    return line.get("type") in _BARE or (line.get("type") == "summary" and "leafUuid" in line)
+    return text_of(line.get("type")) in _BARE or (line.get("type") == "summary" and "leafUuid" in line)

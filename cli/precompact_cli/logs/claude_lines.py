@@ -97,9 +97,18 @@ class _Reply:
         self.usage = record(message.get("usage")) or self.usage
 
 
+def told_from_queue(line: dict[str, Any]) -> dict[str, Any]:
+    """The line of a prompt that was delivered from the queue as the user's; any other line as it is."""
+    attached = record(line.get("attachment"))
+    prompt = attached.get("prompt")
+    if attached.get("type") != "queued_command" or not isinstance(prompt, str | list):
+        return line
+    return {**line, "type": "user", "message": {"role": "user", "content": prompt}}
+
+
 def is_message(line: dict[str, Any]) -> bool:
     """Whether the line holds something said."""
-    if line.get("type") not in {"user", "assistant"}:
+    if text_of(line.get("type")) not in {"user", "assistant"}:
         return False
     return isinstance(record(line.get("message")).get("content"), str | list)
 

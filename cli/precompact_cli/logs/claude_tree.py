@@ -11,7 +11,8 @@ from precompact_cli.logs.events import Damaged
 from precompact_cli.logs.lines import listed, read_objects, record, text_of
 from precompact_cli.logs.tree import NOWHERE, Tree
 
-_OTHER, _PROMPT, _RESULT, _REPLY = range(4)
+_OTHER, _PROMPT, _RESULT, _REPLY, _BOUNDARY = range(5)
+"""Kinds of lines; the branch that ends last ends in one that is not the first of these."""
 _OPEN, _LIVE, _DEAD, _SIDE = range(4)
 
 
@@ -151,6 +152,8 @@ def _kind(line: dict[str, Any]) -> int:
     kind = line.get("type")
     if kind == "assistant":
         return _REPLY
+    if kind == "system" and line.get("subtype") == "compact_boundary":
+        return _BOUNDARY
     if kind != "user":
         return _OTHER
     content = listed(record(line.get("message")).get("content"))

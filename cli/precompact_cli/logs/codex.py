@@ -35,7 +35,9 @@ class Codex:
     def recognise(self, head: Head) -> bool:
         """Two lines of the known types with a payload, or one that opens a session."""
         known = [
-            one for one in head.objects if one.get("type") in _TYPES and isinstance(one.get("payload"), dict)
+            one
+            for one in head.objects
+            if text_of(one.get("type")) in _TYPES and isinstance(one.get("payload"), dict)
         ]
         return len(known) > 1 or any(one["type"] == "session_meta" for one in known)
 
@@ -75,7 +77,7 @@ class _Reading:
             yield Skipped(str(kind)[:60])
 
     def _item(self, number: int, item: Message, at: Any) -> Iterator[Event]:
-        if item.get("type") in _NO_ITEMS:
+        if text_of(item.get("type")) in _NO_ITEMS:
             yield Skipped(str(item["type"]))
             return
         if _is_made(item):
@@ -129,7 +131,9 @@ class _Reading:
         self._produced = []
         replaced = payload.get("replacement_history")
         items = [
-            one for one in listed(replaced) if isinstance(one, dict) and one.get("type") not in _NO_ITEMS
+            one
+            for one in listed(replaced)
+            if isinstance(one, dict) and text_of(one.get("type")) not in _NO_ITEMS
         ]
         if not isinstance(replaced, list):
             items = [_summary(text_of(payload.get("message")) or "")]

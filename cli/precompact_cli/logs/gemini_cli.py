@@ -86,12 +86,12 @@ class _Reading:
 
     def record(self, line: int, told: dict[str, Any]) -> Iterator[Event]:
         """One message; the same id again replaces the newest."""
-        if told.get("type") not in {"user", "gemini"}:
+        if text_of(told.get("type")) not in {"user", "gemini"}:
             yield from _aside(line, told)
             return
         if self._held is not None and self._held[1].get("id") != told.get("id"):
             yield from self.flush()
-        if told.get("id") in self._places:
+        if str(told.get("id")) in self._places:
             yield Skipped("late change")
         else:
             self._held = (line, told)
@@ -133,7 +133,7 @@ class _Reading:
             for one in records:
                 yield from self.record(line, one)
             return
-        talk = (one for one in records if one.get("type") in {"user", "gemini"})
+        talk = (one for one in records if text_of(one.get("type")) in {"user", "gemini"})
         insert = tuple(message for one in talk for message in _messages(one))
         yield Compacted(insert=insert, kept_from=self._said, line=line)
 

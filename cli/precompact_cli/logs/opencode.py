@@ -70,10 +70,12 @@ class _Reading:
     def message(self, found: Found) -> Iterator[Event]:
         info = record(record(found.value).get("info"))
         parts = [record(one) for one in listed(record(found.value).get("parts"))]
-        if info.get("role") not in {"user", "assistant"}:
+        if text_of(info.get("role")) not in {"user", "assistant"}:
             yield Damaged(found.line, "a message without a role")
             return
-        skipped = Counter(str(part.get("type"))[:60] for part in parts if part.get("type") not in _SEEN)
+        skipped = Counter(
+            str(part.get("type"))[:60] for part in parts if text_of(part.get("type")) not in _SEEN
+        )
         yield from (Skipped(f"part {kind}") for kind, count in skipped.items() for _ in range(count))
         at = stamp_of(record(info.get("time")).get("created"))
         if info["role"] == "user":

@@ -1,0 +1,120 @@
+"""Codex: items as they stand, counts told twice, replaced histories, turns taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from precompact_cli.logs.events import Happened
+from tests.unit.cli.logs.reading import lines, read, texts
+
+
+def line(kind: str, **payload: Any) -> dict[str, Any]:
+    """One line of a rollout."""
+    return {"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def item(role: str, text: str) -> dict[str, Any]:
+    """A message."""
+    part = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
+    return line("response_item", type="message", role=role, content=[part])
+
+
+def count(total: int, last: int) -> dict[str, Any]:
+    """A report of usage."""
+    told = {"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}}
+    return line("event_msg", type="token_count", info=told)
+
+
+META = line("session_meta", id="s", base_instructions={"text": "be good"})
+STARTED = line("event_msg", type="task_started")
+
+
+def asked() -> dict[str, Any]:
+    """What goes with every prompt of the user."""
+    return line("event_msg", type="user_message", message="as above")
+
+
+def test_a_count_belongs_to_what_was_made_since_the_one_before() -> None:
+    """One that only repeats the last, at a turn's start, is no call."""
+    session = read(
+        lines(
+            META,
+            item("user", "a"),
+            item("assistant", "b"),
+            count(10, 10),
+            item("user", "c"),
+            count(10, 10),
+            item("assistant", "d"),
+            count(25, 15),
+        )
+    )
+    assert [(one.prefix, one.produced, one.total_input) for one in session.calls] == [
+        (1, (1,), 10),
+        (3, (3,), 15),
+    ]
+    assert session.system == "be good"
+
+
+def test_a_reply_broken_off_without_a_count_is_no_part_of_the_next_call() -> None:
+    """That call's prompt held it already."""
+    broken = line("event_msg", type="turn_aborted", reason="interrupted")
+    session = read(
+        lines(
+            META,
+            item("user", "a"),
+            item("assistant", "b"),
+            broken,
+            STARTED,
+            item("assistant", "c"),
+            count(9, 9),
+        )
+    )
+    assert [(one.prefix, one.produced) for one in session.calls] == [(2, (2,))]
+    assert session.counts == {Happened.INTERRUPTED: 1}
+
+
+def test_a_replaced_history_is_what_the_next_context_begins_with() -> None:
+    """Without one, the summary alone."""
+    kept = item("user", "kept")["payload"]
+    for told, expected in (({"replacement_history": [kept]}, "kept"), ({"message": "the sum"}, "the sum")):
+        session = read(lines(META, item("user", "a"), line("compacted", **told), item("user", "b")))
+        assert texts(session) == ["user:a", "user:b"]
+        assert [one["content"][0]["text"] for one in session.after().messages] == [expected, "b"]
+        assert [one["content"][0]["text"] for one in session.before().messages] == ["a"]
+
+
+def test_turns_taken_back_are_a_branch() -> None:
+    """What is said next takes their place."""
+    back = line("event_msg", type="thread_rolled_back", num_turns=1)
+    session = read(
+        lines(
+            META,
+            item("user", "a"),
+            asked(),
+            item("assistant", "b"),
+            count(5, 5),
+            item("user", "c"),
+            asked(),
+            item("assistant", "d"),
+            count(12, 7),
+            back,
+            item("user", "e"),
+            asked(),
+            item("assistant", "f"),
+            count(20, 8),
+        )
+    )
+    assert texts(session) == ["user:a", "assistant:b", "user:e", "assistant:f"]
+    assert [(one.at, one.messages) for one in session.branches] == [(2, 2)]
+    assert [(one.prefix, one.total_input) for one in session.calls] == [(1, 5), (3, 8)]
+
+
+def test_what_is_no_item_is_damage_and_what_is_codex_own_is_skipped() -> None:
+    """Each with its line or its type."""
+    session = read(
+        lines(META, item("user", "a"), line("response_item", type="ghost_snapshot"), {"type": "compacted"})
+        + lines(line("response_item", type="message", role="user"), line("world_state", value=1))
+    )
+    assert texts(session) == ["user:a"]
+    assert [one.line for one in session.damage] == [4, 5]
+    assert session.skipped == {"ghost_snapshot": 1, "world_state": 1}

@@ -1,0 +1,84 @@
+"""Long documents, read item by item whatever the chunks; shelves that move to a file."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from precompact_cli.logs import document
+from precompact_cli.logs.document import Found, read_document
+from precompact_cli.logs.events import Damaged
+from precompact_cli.logs.shelf import Shelf
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def parts(raw: bytes) -> list[tuple[str, Any, bool] | Damaged]:
+    """What is found."""
+    found = read_document(io.BytesIO(raw), "messages")
+    return [(one.key, one.value, one.is_item) if isinstance(one, Found) else one for one in found]
+
+
+@given(
+    items=st.lists(ANY), before=ANY, after=ANY, indent=st.sampled_from([None, 1]), chunk=st.integers(1, 40)
+)
+def test_a_document_is_read_the_same_in_any_chunks(
+    items: list[Any], before: Any, after: Any, indent: int | None, chunk: int
+) -> None:
+    """Strings with brackets, escapes at a chunk's end, text of several bytes."""
+    raw = json.dumps({"a": before, "messages": items, "z": after}, indent=indent, ensure_ascii=False).encode(
+        errors="surrogatepass"
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(document, "CHUNK_BYTES", chunk)
+        found = parts(raw)
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return
+    assert found == [("a", before, False), *(("messages", one, True) for one in items), ("z", after, False)]
+
+
+def test_damage_is_told_with_its_line_and_the_rest_is_read() -> None:
+    """A broken element costs itself, a broken end what follows."""
+    raw = b'{"messages": [\n1,\n{"a": tru},\n{"b": 2}], "z": "cut'
+    assert parts(raw) == [
+        ("messages", 1, True),
+        Damaged(3, "no JSON"),
+        ("messages", {"b": 2}, True),
+        Damaged(4, "the file ends in the middle"),
+    ]
+
+
+@pytest.mark.parametrize("raw", [b"", b"[1]", b"{1:2}", b'{"a" 1}', b'{"messages": [}', b"\x00\xff{"])
+def test_what_is_no_document_ends_in_damage(raw: bytes) -> None:
+    """Never in an error, never without end."""
+    assert isinstance(parts(raw)[-1], Damaged)
+
+
+@given(
+    messages=st.lists(st.dictionaries(st.text(), st.text() | st.integers())),
+    held=st.sampled_from([0, 60, 10_000]),
+)
+def test_a_shelf_is_a_list_wherever_it_keeps_its_messages(messages: list[dict[str, Any]], held: int) -> None:
+    """Places, slices, iteration, and what was cut off."""
+    shelf = Shelf(held)
+    for message in messages:
+        shelf.append(message)
+    assert list(shelf) == messages
+    assert len(shelf) == len(messages)
+    assert shelf[1:-1] == messages[1:-1]
+    assert [shelf[place] for place in range(-len(messages), len(messages))] == messages * 2
+    shelf.cut(1)
+    shelf.append({"new": 1})
+    assert list(shelf) == [*messages[:1], {"new": 1}]
+    with pytest.raises(IndexError):
+        shelf[len(shelf)]
