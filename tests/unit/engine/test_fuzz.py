@@ -71,7 +71,7 @@ def project(wire: Format, entries: list[Entry], preset: Preset, *, keep: int) ->
         assert apply_context(messages, found.insert, found.cut.upto, edits) == found.context
     else:
         assert isinstance(found, str | Skip)
-    for position in safe[:: max(1, len(safe) // 3)]:
+    for position in safe[1 :: max(1, len(safe) // 3)]:
         insert = render_insert(
             wire,
             preset,
