@@ -19,11 +19,10 @@ from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
 from precompact_api.sizing import Held, advice, size_up
 from precompact_shared.engine.gates import Defer, Mode
+from precompact_shared.engine.in_band import Needs, request_needs
 from precompact_shared.engine.types import Format
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
 
-COMPACTION_BETA = "compact-2026-09-04"
-"""A signed block is read by calls with this header only."""
 JOBS_IN_A_ROW = 3
 """One may have begun before the entries that fill the window came."""
 
@@ -205,16 +204,16 @@ async def state(
         "head": view.head,
         "context": context,
         "compaction": compaction(caller, settled, sizing),
-        "request": request_needs(view, projection),
+        "request": _needs(caller, view, projection, sizing),
     }
     return msgspec.json.encode(answer)
 
 
-def request_needs(view: SessionView, projection: Projection) -> dict[str, Any]:
-    """What every model call with this context has to carry besides: headers, and fields of its body."""
-    if projection.native and Format(view.format) is Format.ANTHROPIC:
-        return {"headers": {"anthropic-beta": COMPACTION_BETA}, "body": {}}
-    return {"headers": {}, "body": {}}
+def _needs(caller: Caller, view: SessionView, projection: Projection, sizing: Held) -> Needs:
+    limits, wanted = sizing.limits, caller.tenant.policy.in_band
+    return request_needs(
+        Format(view.format), wanted, limit=limits.limit, hard=limits.hard, has_block=projection.native
+    )
 
 
 def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]:

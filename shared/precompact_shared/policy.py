@@ -10,6 +10,7 @@ from typing import Generic, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from precompact_shared.engine.catalogue import Catalogue, Tool, ToolKind, shipped_catalogue
+from precompact_shared.engine.in_band import InBand
 from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
 from precompact_shared.errors import Configuration, PrecompactError
@@ -136,6 +137,10 @@ class Policy(Frozen):
     )
     prices: dict[str, PriceSpec] = Field(
         default_factory=dict, max_length=200, description="Prefix of a model's name -> its prices."
+    )
+    in_band: InBand = Field(
+        InBand.NOTHING,
+        description="What callers' own requests ask of the provider, as a net; told in `request` of `prepare`.",
     )
     redact: Redaction = Field(
         Redaction.NEVER, description="When secrets are masked before anything is sent to a provider."

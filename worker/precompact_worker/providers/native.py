@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from precompact_shared.engine.edits import apply_context
+from precompact_shared.engine.in_band import ON_DEMAND_BETA
 from precompact_shared.engine.native import NativeFault, family_of, native_fault
 from precompact_shared.engine.projection import repair_edits
 from precompact_shared.engine.tokens import count_message
@@ -26,7 +27,6 @@ from precompact_worker.providers.extractive import render_facts
 from precompact_worker.providers.speaking import guarded
 from precompact_worker.providers.verdicts import OK, Finding, Verdict, error_of
 
-BETA = "compact-2026-09-04"
 LEAST_OUTPUT_TOKENS = 4_096
 MODE = "native"
 _ARRAYS = {Format.ANTHROPIC: "content", Format.OPENAI_RESPONSES: "output"}
@@ -101,7 +101,7 @@ class Native:
             model=model,
             max_tokens=max(LEAST_OUTPUT_TOKENS, request.max_tokens),
             messages=messages,
-            betas=[BETA],
+            betas=[ON_DEMAND_BETA],
             compaction={"type": "summarize"},
         )
         return answer.http_response.content, answer.headers.get("request-id")
