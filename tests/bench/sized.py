@@ -9,7 +9,7 @@ from precompact_cli.predictions import Track, track_of
 from precompact_cli.recording import Recording, read_recording
 from precompact_shared.engine.estimate import Rates, rates_of
 from precompact_shared.engine.weight import weigh
-from tests.support.recordings import data_dir, recordings
+from tests.support.recordings import data_dir, recordings, used
 
 RECORDED_CUT = 0.5
 """A prompt below this share of the one before: a compaction."""
@@ -85,6 +85,7 @@ def load_sessions() -> list[Session]:
         recording = read_recording(one.path)
         if sum(call.reported is not None for call in recording.calls) < 2:
             continue
+        used.add(one.name)
         row = rows[one.name]
         found.append(_session(row["group"], row["repo"], recording))
     return found

@@ -28,8 +28,11 @@ from tests.bench.sized import Session, load_sessions
 FLOOR_TOKENS = 1_000
 OTHER_FLOORS = (500, 2_000)
 
+Figures = dict[str, dict[str, dict[str, float]]]
+"""Of a look ahead, of a family, by name."""
 
-def judge(sessions: Sequence[Session], foretell: Foretell, floor: int, *, clean: bool) -> dict[str, object]:
+
+def judge(sessions: Sequence[Session], foretell: Foretell, floor: int, *, clean: bool) -> Figures:
     """Both figures, pooled and by format and family."""
     far: dict[str, list[float]] = defaultdict(list)
     near: dict[str, list[float]] = defaultdict(list)

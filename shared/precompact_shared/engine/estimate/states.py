@@ -76,6 +76,8 @@ def pack(state: State) -> str:
 def unpack(packed: str) -> State:
     """What `pack` wrote. Raises msgspec.DecodeError for anything else."""
     values = msgspec.json.decode(packed, type=list[float | list[float]])
+    if len(values) != len(State.__struct_fields__):
+        raise msgspec.ValidationError("a packed state of another version")
     fields = dict(zip(State.__struct_fields__, values, strict=True))
     return msgspec.convert(fields, State, strict=False)
 
