@@ -42,7 +42,16 @@ def tool_results(
     catalogue: Catalogue | None = None,
 ) -> tuple[ToolResult, ...]:
     """All results whose calls are among `entries`, oldest first. O(n)."""
-    return tuple(_results(Stretch.of(format, entries), catalogue or shipped_catalogue()))
+    return tuple(each_tool_result(format, entries, catalogue))
+
+
+def each_tool_result(
+    format: Format,  # noqa: A002
+    entries: Sequence[Entry],
+    catalogue: Catalogue | None = None,
+) -> Iterator[ToolResult]:
+    """The same one after the other, for histories that are not to be held in memory."""
+    return _results(Stretch.of(format, entries), catalogue or shipped_catalogue())
 
 
 def part_tokens(entry: Entry, part: int | None) -> int:

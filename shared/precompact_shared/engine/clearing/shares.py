@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from precompact_shared.engine.catalogue import Catalogue, shipped_catalogue
-from precompact_shared.engine.clearing.results import tool_results
+from precompact_shared.engine.clearing.results import each_tool_result
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.tokens import count_text
 from precompact_shared.engine.types import Entry, Format
@@ -19,7 +19,7 @@ def tool_shares(format: Format, entries: Sequence[Entry]) -> Mapping[str, float]
     for entry in entries:
         for call in facts(format, entry.message).calls:
             tokens[call.name] += count_text(call.arguments)
-    for found in tool_results(format, entries):
+    for found in each_tool_result(format, entries):
         tokens[found.call.name] += found.tokens
     ranked = sorted(tokens.items(), key=lambda item: (-item[1], item[0]))
     return {name: min(1.0, size / total) if total else 0.0 for name, size in ranked}
