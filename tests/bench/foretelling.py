@@ -49,6 +49,8 @@ class Estimates:
     taught: bool = False
     derived: bool = False
     """Reports do not part reasoning from output."""
+    alter: Callable[[Rates], Rates] = lambda rates: rates
+    """What is tried instead of the fitted rates."""
 
     def __call__(self, session: Session, index: int, ahead: int) -> float:
         """The size that the estimate foretells."""
@@ -68,7 +70,7 @@ class Estimates:
         key = (session.rates.name, session.group)
         if key not in self._rates:
             others = [one for one in self.sessions if one.group != session.group]
-            self._rates[key] = fit(session.rates, others)
+            self._rates[key] = self.alter(fit(session.rates, others))
         return self._rates[key]
 
     @cached_property
@@ -106,6 +108,22 @@ class Estimates:
             if same and other.group != session.group:
                 lessons = learn(lessons, follow(other.track, rates, begin(rates))[-1])
         return lessons
+
+
+def without_reasoning(rates: Rates) -> Rates:
+    """As if the transcript held all there is."""
+    return dataclasses.replace(rates, counts_reasoning=False)
+
+
+def one_factor(rates: Rates) -> Rates:
+    """A session differs in its text alone."""
+    return dataclasses.replace(rates, loose=(rates.loose[0], 1e-6, 1e-6))
+
+
+def looser(rates: Rates) -> Rates:
+    """A session may differ three times as much."""
+    text, thinking, structure = rates.loose
+    return dataclasses.replace(rates, loose=(3 * text, 3 * thinking, 3 * structure))
 
 
 def _unlearned(state: State, start: State) -> State:

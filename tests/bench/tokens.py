@@ -22,7 +22,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from precompact_cli.predictions import FAR_CALLS
-from tests.bench.foretelling import Estimates, Foretell, by_characters, by_o200k, by_ratio, fit
+from tests.bench.foretelling import (
+    Estimates,
+    Foretell,
+    by_characters,
+    by_o200k,
+    by_ratio,
+    fit,
+    looser,
+    one_factor,
+    without_reasoning,
+)
 from tests.bench.sized import Session, load_sessions
 
 FLOOR_TOKENS = 1_000
@@ -99,6 +109,9 @@ def report(sessions: Sequence[Session]) -> dict[str, object]:
         "estimate, rates of the family alone": Estimates(sessions, learns=False),
         "estimate, begun with lessons of the repository's other sessions": Estimates(sessions, taught=True),
         "estimate, reasoning derived from output": Estimates(sessions, derived=True),
+        "estimate without reasoning": Estimates(sessions, alter=without_reasoning),
+        "estimate, one factor a session": Estimates(sessions, alter=one_factor),
+        "estimate, sessions let loose three times as far": Estimates(sessions, alter=looser),
     }
     clean = {name: judge(sessions, method, FLOOR_TOKENS, clean=True) for name, method in methods.items()}
     spread = sum(estimate.inside) / len(estimate.inside)
