@@ -13,6 +13,7 @@ from precompact_cli.predictions import Track, follow, foresee
 from precompact_shared.engine.estimate import Lessons, Rates, Report, State, begin, learn
 from precompact_shared.engine.estimate.rates import NEWER_CLAUDE, OLDER_CLAUDE
 from precompact_shared.engine.estimate.spans import Turn
+from precompact_shared.engine.tokens import count_message
 from tests.bench.fitting import Step, fit_gpt, fit_newer_claude, fit_older_claude
 from tests.bench.sized import Session
 
@@ -30,6 +31,16 @@ def by_o200k(session: Session, index: int, ahead: int) -> float:
     """The last report and the o200k tokens since."""
     load = session.track.between(index, index + ahead).total
     return session.measured(index) + load.results + load.arguments + load.spoken + load.given + load.thinking
+
+
+def by_family_factor(session: Session, index: int, ahead: int) -> float:
+    """The last report and what `count_message` says of each entry since: o200k times the family's factor."""
+    first, last = session.track.prefixes[index], session.track.prefixes[index + ahead]
+    recording = session.recording
+    messages = recording.messages[first:last]
+    return session.measured(index) + sum(
+        count_message(recording.format, message, recording.model) for message in messages
+    )
 
 
 def by_ratio(session: Session, index: int, ahead: int) -> float:
