@@ -26,7 +26,7 @@ DECIDE_AGAIN = frozenset({"base_gone"})
 """Ends of a job after which another kind of job may be wanted at once."""
 WAITING = frozenset({JobState.READY, JobState.QUEUED})
 WRITTEN_AT_ONCE = 400
-"""Decisions sent before the next are written down: enough for the store to have something to do meanwhile."""
+"""Decisions sent before the next are made: enough for the store to have something to do meanwhile."""
 
 
 class Case(NamedTuple):
@@ -64,21 +64,26 @@ class Decider:
         return messages + self.settle([*map(statement_of_event, sizes.values()), *again])
 
     def settle(self, statements: Iterable[Statement]) -> list[Message]:
-        """Decides about sessions, claims and records in one pipeline, and tells what to send beyond the events."""
-        cases = [self._decide(statement) for statement in statements]
-        if not cases:
+        """Decides about sessions, claims and records while it goes on, and tells what to send beyond the events."""
+        told = list(statements)
+        if not told:
             return []
-        counters.count_decisions(case.decision for case in cases)
-        claiming = [case for case in cases if case.decision.action is not Action.NONE]
-        answers = self._store.run_each(self._writes(claiming, cases))
-        return self._after_claims(list(zip(claiming, answers, strict=False)))
+        claimed: list[tuple[int, Case]] = []
+        answers = self._store.run_each(self._writes(told, claimed))
+        return self._after_claims([(case, answers[place]) for place, case in claimed])
 
-    def _writes(self, claiming: Sequence[Case], cases: Sequence[Case]) -> Iterator[list[Op[Any]]]:
-        """Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost."""
-        if claiming:
-            yield [*map(self._claim, claiming)]
-        for at in range(0, len(cases), WRITTEN_AT_ONCE):
-            yield [*self._handled(cases[at : at + WRITTEN_AT_ONCE])]
+    def _writes(self, told: Sequence[Statement], claimed: list[tuple[int, Case]]) -> Iterator[list[Op[Any]]]:
+        """What follows from some decisions at a time; `claimed`: each claim with its place among all that is written."""
+        written = 0
+        for at in range(0, len(told), WRITTEN_AT_ONCE):
+            cases = [self._decide(statement) for statement in told[at : at + WRITTEN_AT_ONCE]]
+            counters.count_decisions(case.decision for case in cases)
+            claiming = [case for case in cases if case.decision.action is not Action.NONE]
+            # Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost.
+            ops: list[Op[Any]] = [*map(self._claim, claiming), *self._handled(cases)]
+            claimed += enumerate(claiming, written)
+            written += len(ops)
+            yield ops
 
     def _decide(self, statement: Statement) -> Case:
         policy = self._policy_of(statement.tenant)
