@@ -268,11 +268,14 @@ def _answer_edits(stretch: Stretch, calls: Iterable[tuple[int, Call]]) -> Iterat
 
 
 def _end_of_reply(stretch: Stretch, position: int) -> int:
-    """Where the reply that made a call ends. Chat wants results directly behind the message that called (C1)."""
+    """Where the reply that made a call ends. Chat wants results directly behind the message that called (C1).
+
+    Never behind reasoning: what follows it, of whatever type, came with it (O4).
+    """
     if stretch.format is Format.OPENAI_CHAT:
         return position
     following = takewhile(lambda p: stretch.facts[p].role is Role.ASSISTANT, range(position, len(stretch)))
-    return max(following)
+    return max(p for p in following if not stretch.facts[p].reasoning)
 
 
 def _is_empty(part: object) -> bool:

@@ -235,3 +235,19 @@ def test_edits_of_one_entry_are_merged_without_clash() -> None:
         [behind, Edit(4, part=0), Edit(5, part=2), Edit(6, part=1), Edit(6)],
     )
     assert merged == (Edit(4), Edit(5, part=2), Edit(5, part=0), behind, Edit(6))
+
+
+def test_an_answer_is_not_put_between_reasoning_and_what_came_with_it() -> None:
+    """A call nobody answered, then reasoning and an item of a type nobody knows (O4)."""
+    wire = Format.OPENAI_RESPONSES
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ZW5j"}
+    messages = [call, reasoning, {"type": "novelty"}, {"role": "user", "content": "go on"}]
+    entries = [Entry(seq, message, 1) for seq, message in enumerate(messages)]
+    context = apply_context(messages, (), 0, context_edits(wire, entries))
+    assert [one.get("type") for one in context[:4]] == [
+        "function_call",
+        "function_call_output",
+        "reasoning",
+        "novelty",
+    ]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from precompact_shared.engine.cut import Cut, Skip, SkipReason, plan_cut, safe_cuts
 from precompact_shared.engine.edits import apply_context, edit_from_json, edit_to_json
-from precompact_shared.engine.formats import facts, plain_text
+from precompact_shared.engine.formats import facts, plain_text, user_message
 from precompact_shared.engine.preset import Preset, load_preset, preset_names
 from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert
 from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.summary import RejectReason
-from precompact_shared.engine.types import Format, Message
-from precompact_shared.engine.validate import validate
-from tests.support.histories import any_history, entries_of
+from precompact_shared.engine.types import Entry, Format, Message
+from precompact_shared.engine.validate import RequestFacts, Violation, validate
+from tests.support.histories import any_history, entries_of, histories
 from tests.unit.engine.presets.compaction import Compacted, compact, size, written
 
 History = tuple[Format, list[Message]]
@@ -25,12 +27,24 @@ REASONS = {*SkipReason, *RejectReason, "not_smaller"} - {SkipReason.EMPTY}
 
 def projected(preset: Preset, wire: Format, messages: list[Message], position: int) -> list[Message]:
     """The context after a cut at this position, with everything the preset puts in front."""
-    entries = entries_of(messages)
+    return put_back(preset, wire, entries_of(messages), position)
+
+
+def put_back(preset: Preset, wire: Format, entries: list[Entry], position: int) -> list[Message]:
+    """The same for entries, which may be pinned."""
     covered, kept = entries[:position], entries[position:]
     insert = render_insert(
         wire, preset, "what was said", pinned_entries(wire, covered), covered=covered, overflow_tail=kept
     )
+    messages = [entry.message for entry in entries]
     return apply_context(messages, insert, position, context_edits(wire, kept, preset))
+
+
+def breaches(wire: Format, context: list[Message]) -> tuple[Violation, ...]:
+    """What the provider would not take, knowing which message is a summary of ours: behind it no thinking (A11)."""
+    places = [index for index, one in enumerate(context) if summary_preset(wire, one) is not None]
+    request = RequestFacts(summary_at=places[0]) if places else None
+    return validate(wire, context, request=request, open_end_ok=True)
 
 
 @given(any_history(open_end=True), PRESETS)
@@ -39,7 +53,7 @@ def test_every_safe_cut_projects_to_a_valid_list_twice_the_same(generated: Histo
     wire, messages = generated
     for position in safe_cuts(wire, entries_of(messages)):
         context = projected(preset, wire, messages, position)
-        assert validate(wire, context, open_end_ok=True) == (), position
+        assert breaches(wire, context) == (), position
         assert written(context) == written(projected(preset, wire, messages, position))
 
 
@@ -56,7 +70,7 @@ def test_a_compaction_is_smaller_or_a_skip_with_a_named_reason(
     assert size(wire, found.context) < size(wire, messages)
     edits = [edit_from_json(edit_to_json(edit)) for edit in found.edits]
     assert apply_context(messages, found.insert, found.cut.upto, edits) == found.context
-    assert validate(wire, found.context, open_end_ok=True) == ()
+    assert breaches(wire, found.context) == ()
     assert [summary_preset(wire, one) for one in found.insert].count(f"{preset.name}/{preset.version}") == 1
 
 
@@ -105,9 +119,52 @@ def test_a_second_compaction_stands_on_the_first(generated: History, preset: Pre
         insert = render_insert(wire, preset, "second", (), covered=covered, earlier=first)
         edits = context_edits(wire, entries[again.upto :], preset)
         context = apply_context(messages, insert, again.upto, edits)
-        assert validate(wire, context, open_end_ok=True) == ()
+        assert breaches(wire, context) == ()
         assert [summary_preset(wire, one) for one in insert].count(f"{preset.name}/{preset.version}") == 1
         assert len(insert) <= len(entries) + 3
+
+
+@given(any_history(open_end=True), st.data(), PRESETS)
+def test_calls_never_answered_and_pieces_of_no_call_are_repaired(
+    generated: History, data: st.DataObject, preset: Preset
+) -> None:
+    """Results lost anywhere: wherever it is cut, the list is valid, and no cut divides a batch."""
+    wire, messages = generated
+    results = [place for place, one in enumerate(messages) if facts(wire, one).results]
+    lost = data.draw(st.sets(st.sampled_from(results), max_size=3)) if results else set()
+    left = [one for place, one in enumerate(messages) if place not in lost]
+    calling = [bool(facts(wire, one).calls) for one in left]
+    for position in safe_cuts(wire, entries_of(left)):
+        assert breaches(wire, projected(preset, wire, left, position)) == (), position
+        assert not (0 < position < len(left) and calling[position - 1] and calling[position])
+
+
+@given(histories(Format.OPENAI_RESPONSES, open_end=True))
+def test_no_cut_parts_reasoning_from_what_came_with_it(messages: list[Message]) -> None:
+    """The provider cannot see that it is missing, so nothing but the rule can (O4)."""
+    wire = Format.OPENAI_RESPONSES
+    reasons = [facts(wire, message).reasoning for message in messages]
+    assert [p for p in safe_cuts(wire, entries_of(messages)) if p and reasons[p - 1]] == []
+
+
+@given(any_history(open_end=True), st.data(), PRESETS)
+def test_what_is_pinned_is_there_once_wherever_the_cut_is(
+    generated: History, data: st.DataObject, preset: Preset
+) -> None:
+    """In the insert when it is covered, in the tail when it is not; the list stays valid."""
+    wire, messages = generated
+    spoken = [place for place, one in enumerate(messages) if facts(wire, one).user_turn]
+    chosen = data.draw(st.sets(st.sampled_from(spoken), max_size=3))
+    marked = [
+        user_message(wire, f"pinned {place}.") if place in chosen else one
+        for place, one in enumerate(messages)
+    ]
+    entries = [replace(one, pinned=one.seq in chosen) for one in entries_of(marked)]
+    for position in safe_cuts(wire, entries):
+        context = put_back(preset, wire, entries, position)
+        assert breaches(wire, context) == (), position
+        told = "\n".join(plain_text(wire, one) for one in context)
+        assert [told.count(f"pinned {place}.") for place in sorted(chosen)] == [1] * len(chosen)
 
 
 @pytest.mark.slow
@@ -117,4 +174,4 @@ def test_long_histories_keep_the_promises_too(generated: History, preset: Preset
     wire, messages = generated
     found = compact(preset, wire, entries_of(messages), keep_tokens=500)
     if isinstance(found, Compacted):
-        assert validate(wire, found.context, open_end_ok=True) == ()
+        assert breaches(wire, found.context) == ()
