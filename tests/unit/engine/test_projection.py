@@ -242,7 +242,7 @@ def test_an_answer_is_not_put_between_reasoning_and_what_came_with_it() -> None:
     wire = Format.OPENAI_RESPONSES
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ZW5j"}
-    messages = [call, reasoning, {"type": "novelty"}, {"role": "user", "content": "go on"}]
+    messages: list[Message] = [call, reasoning, {"type": "novelty"}, {"role": "user", "content": "go on"}]
     entries = [Entry(seq, message, 1) for seq, message in enumerate(messages)]
     context = apply_context(messages, (), 0, context_edits(wire, entries))
     assert [one.get("type") for one in context[:4]] == [
