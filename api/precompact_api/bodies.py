@@ -62,6 +62,18 @@ class AppendBody(Struct, forbid_unknown_fields=True, frozen=True):
     model: ModelName | None = None
 
 
+ABSENT = Raw(b"")
+
+
+class PrefixBody(Struct, forbid_unknown_fields=True, frozen=True):
+    """What stands in front of the messages in the caller's requests; `digest` alone once it was sent in full."""
+
+    digest: Annotated[str, Meta(max_length=64)] | None = None
+    system: Raw = ABSENT
+    tools: Raw = ABSENT
+    params: Raw = ABSENT
+
+
 class PrepareBody(Struct, forbid_unknown_fields=True, frozen=True):
     """POST …/prepare."""
 
@@ -79,6 +91,7 @@ class PrepareBody(Struct, forbid_unknown_fields=True, frozen=True):
     overflow: bool = False
     wait: Annotated[float, Meta(ge=0, le=600)] = 0.0
     have: Annotated[str, Meta(max_length=64)] | None = None
+    prefix: PrefixBody | None = None
     render: bool = False
     open_calls: Annotated[dict[CallId, Literal["pending", "dead"]], Meta(max_length=1000)] = {}
 

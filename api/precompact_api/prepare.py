@@ -14,6 +14,7 @@ from precompact_api.auth import Caller
 from precompact_api.bodies import Adopt
 from precompact_api.context import Projection, project, render, statement
 from precompact_api.jobs import fresh_view, join_or_claim, wait_and_adopt
+from precompact_api.prefixes import Told, keep_prefix
 from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
@@ -52,6 +53,7 @@ async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes,
     recorded = await record(service, call)
     view, body = recorded.view, call.body
     sizing = size_up(call.caller, view)
+    prefix = await keep_prefix(service, view, body.prefix) if body.prefix is not None else Told()
     if recorded.at is not None and recorded.at != view.length:
         raise diverged(view, recorded.at)
     terms = Terms(
@@ -64,6 +66,7 @@ async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes,
     )
     settled = await settle(service, recorded, terms, body.adopt, body.wait)
     wish: dict[str, Any] = {"have": body.have, "rendered": body.render, "marks": body.open_calls}
+    wish["prefix"] = prefix
     try:
         answer = await state(service, call.caller, settled, sizing, **wish)
     except Problem as problem:
@@ -188,6 +191,7 @@ async def state(
     have: str | None = None,
     rendered: bool = False,
     marks: Mapping[str, str] | None = None,
+    prefix: Told | None = None,
 ) -> bytes:
     """The answer: a full statement of the context, and what goes on about it."""
     view = settled.view
@@ -203,9 +207,11 @@ async def state(
         "history_version": view.version,
         "head": view.head,
         "context": context,
-        "compaction": compaction(caller, settled, sizing),
+        "compaction": compaction(caller, settled, sizing, prefix.advice if prefix else ()),
         "request": _needs(caller, view, projection, sizing),
     }
+    if prefix is not None and prefix.digest is not None:
+        answer["prefix"] = prefix.digest
     return msgspec.json.encode(answer)
 
 
@@ -216,7 +222,7 @@ def _needs(caller: Caller, view: SessionView, projection: Projection, sizing: He
     )
 
 
-def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]:
+def compaction(caller: Caller, settled: Settled, sizing: Held, told: tuple[str, ...] = ()) -> dict[str, Any]:
     """What goes on about the context's size."""
     view = settled.view
     ready = open_candidates(view, floors=False)
@@ -229,7 +235,7 @@ def compaction(caller: Caller, settled: Settled, sizing: Held) -> dict[str, Any]
         if job is None
         else {"id": job.jid, "kind": job.kind.value, "state": job.state.value, "asks": job.asks},
         "candidate": candidate_facts(ready[0]) if ready else None,
-        "advice": advice(view, sizing),
+        "advice": [*advice(view, sizing), *told],
         "blocked_s": round(settled.blocked_s, 3),
     }
 

@@ -48,7 +48,9 @@ class CallMode(StrEnum):
     """What is sent."""
 
     AUTO = "auto"
-    """The provider's own block where the preset wants one, else a transcript."""
+    """The provider's own block where the preset wants one, else a transcript or the live prefix, by computed price."""
+    PREFIX = "prefix"
+    """The agent's own request up to the cut with one more message: it reads the agent's cache. Else a transcript."""
     TRANSCRIPT = "transcript"
     """The covered part as text, to a model of choice."""
     NATIVE = "native"

@@ -164,6 +164,7 @@ def request_of(material: Material, wishes: Wishes, job: JobTag) -> Request:
         attempt=job.attempt,
         previous="" if keeps_base else snapshot.base.summary,
         opening=snapshot.base.insert,
+        edits=snapshot.held.edits,
         model=snapshot.view.model,
     )
 

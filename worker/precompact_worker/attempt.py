@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +12,9 @@ from redis.exceptions import RedisError
 from precompact_shared.clock import now_ms
 from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.policy import Policy, chain_of
+from precompact_shared.provider_spec import CallMode, ProviderSpec
 from precompact_shared.settings import Settings
+from precompact_shared.store import reading
 from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
 from precompact_shared.store.spending import add_calls
@@ -28,6 +30,7 @@ from precompact_worker.patience import patiently
 from precompact_worker.planning import Nothing, Wishes, make_plan, wishes_of
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive, render_facts
+from precompact_worker.providers.live import LivePrefix, live_prefix
 from precompact_worker.providers.registry import Desk, make_chain
 from precompact_worker.snapshot import Snapshot, take_snapshot
 
@@ -164,6 +167,7 @@ class Attempt:
                 self._tools.settings.lease_s,
                 self._tools.now_s,
             ),
+            prefix=await self._prefix(specs, material),
             keeps_base=material.plan.keeps_base,
         )
         providers = make_chain(specs, desk, extractive_only=wishes.extractive_only)
@@ -182,6 +186,24 @@ class Attempt:
             seen_tokens=answered.reply.seen_tokens,
             evidence=answered.evidence,
             native=answered.reply.native,
+        )
+
+    async def _prefix(self, specs: Iterable[ProviderSpec], material: Material) -> LivePrefix | None:
+        """The caller's prefix, read only where a provider could use it."""
+        if not any(spec.mode in {CallMode.AUTO, CallMode.PREFIX} and spec.model for spec in specs):
+            return None
+        keys = self._tools.session.keys
+        raw = await self._tools.store.run(reading.prefix(keys))
+        if raw is None:
+            return None
+        jobs = await self._tools.store.run(reading.jobs(keys))
+        return live_prefix(
+            raw,
+            self._view,
+            jobs,
+            self._tools.policy,
+            covered=material.tokens_before,
+            summary=material.max_tokens,
         )
 
     async def _store_floor(self, material: Material, wishes: Wishes) -> None:

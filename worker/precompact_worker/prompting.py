@@ -71,9 +71,25 @@ def first_ask(task: Task, max_tokens: int) -> Ask:
     return Ask(system=_read("system").strip(), turns=(Turn("user", text.strip()),), max_tokens=max_tokens)
 
 
+def nudge_text(problem: str, max_tokens: int) -> str:
+    """What a record that cannot be used is answered with."""
+    return _fill("nudge", problem=problem, words=words_of(max_tokens)).strip()
+
+
+def prefix_task(preset: Preset, focus: str | None, written_tokens: int) -> str:
+    """The one more message that asks for a record of the conversation it stands in."""
+    return _fill(
+        "prefix_task",
+        focus=_fill("focus", text=harmless(focus)).rstrip("\n") if focus else "",
+        words=words_of(written_tokens),
+        instructions=preset.summary.instructions.strip(),
+        headings=headings(preset),
+    ).strip()
+
+
 def nudged(ask: Ask, reply: str, problem: str, written_tokens: int) -> Ask:
     """The same request with its answer and what is wrong with it."""
-    told = _fill("nudge", problem=problem, words=words_of(written_tokens)).strip()
+    told = nudge_text(problem, written_tokens)
     turns = (*ask.turns, Turn("assistant", reply), Turn("user", told))
     return Ask(system=ask.system, turns=turns, max_tokens=ask.max_tokens)
 

@@ -16,7 +16,7 @@ touched by a session's script. None of these keys has an EXPIRE: a timer runs th
 | `pc1:{s0}:b:<s>` | hash | store | seq -> entry as sent (codec byte + bytes) |
 | `pc1:{s0}:k:<s>` | list | store | chain of checkpoints: candidate ids, oldest first |
 | `pc1:{s0}:c:<s>` | hash | store | candidate id -> tag; closed ones are kept for a while without their text |
-| `pc1:{s0}:x:<s>` | hash | store | candidate id -> body (insert, summary, carried facts), `cp:<id>` -> frozen context, `req:<job>` and `res:<job>` -> client-run request and reply |
+| `pc1:{s0}:x:<s>` | hash | store | candidate id -> body (insert, summary, carried facts), `cp:<id>` -> frozen context, `req:<job>` and `res:<job>` -> client-run request and reply, `prefix` |
 | `pc1:{s0}:j:<s>` | hash | store | job id -> ledger record |
 | `pc1:{s0}:i:<s>` | hash | store | idempotency key -> remembered answer |
 | `pc1:{s0}:il:<s>` | list | store | idempotency keys by age (last 256) |

@@ -234,6 +234,10 @@ class SessionOps:
         """The caller's reply to that request: `ok`, or `skip` {reason: unknown | not_live | other_request}."""
         return self._op("deliver", jid, request_id, reply)
 
+    def keep_prefix(self, digest: str, content: bytes) -> Op[Answer]:
+        """Keeps what stands in front of the messages in the caller's requests: `ok`."""
+        return self._op("keep_prefix", digest, content)
+
     def cancel(self, jid: str, reason: str) -> Op[Answer]:
         """Closes a live job: `cancelled` or `skip`."""
         return self._op("cancel", jid, reason)

@@ -122,6 +122,16 @@ def delivered(keys: SessionKeys, jid: str) -> Op[bytes | None]:
     return _text(keys, f"res:{jid}")
 
 
+def prefix(keys: SessionKeys) -> Op[bytes | None]:
+    """The caller's prefix: JSON with `system`, `tools` and `params`, as far as it was sent."""
+    return _text(keys, "prefix")
+
+
+def prefix_digest(keys: SessionKeys) -> Op[str | None]:
+    """The digest of the prefix that is on record."""
+    return Op(None, (), ("HGET", keys.key("h"), "pfx"), lambda raw: raw.decode() if raw else None)
+
+
 def decisions(keys: SessionKeys) -> Op[list[Any]]:
     """The last decisions, adoptions and refusals with their facts, newest first."""
     return Op(

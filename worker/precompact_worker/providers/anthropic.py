@@ -11,9 +11,10 @@ from precompact_worker.book import Call
 from precompact_worker.prompting import Ask
 from precompact_worker.providers.anthropic_verdicts import judge_failure, judge_reply
 from precompact_worker.providers.clients import Clients
-from precompact_worker.providers.speaking import Said, guarded, lively, plain
+from precompact_worker.providers.speaking import Said, guarded, lively, named, plain
 from precompact_worker.providers.verdicts import Finding
 
+NAMED = frozenset({"model", "max_tokens", "messages", "system", "service_tier", "extra_body"})
 BEDROCK_VERSION = "bedrock-2023-05-31"
 
 
@@ -33,17 +34,21 @@ class AnthropicSpeaker:
 
     async def say(self, ask: Ask, call: Call) -> Said:
         """One message, streamed."""
+        return await self.send(self._body(ask), call)
+
+    async def send(self, body: dict[str, Any], call: Call) -> Said:
+        """The same for a body as it goes out; what the SDK does not name goes along with it."""
         reading = _Reading(call)
         found = await guarded(
-            lambda: self._stream(ask, reading), judge_failure, timeout_s=self._spec.call_timeout_s
+            lambda: self._stream(body, reading), judge_failure, timeout_s=self._spec.call_timeout_s
         )
         finding = found or judge_reply(reading.stop_reason, reading.text)
         call.outcome = finding.code
         return Said(reading.text, finding)
 
-    async def _stream(self, ask: Ask, reading: _Reading) -> Finding | None:
+    async def _stream(self, body: dict[str, Any], reading: _Reading) -> Finding | None:
         client = self._clients.anthropic(self._spec)
-        stream = await client.messages.create(stream=True, **self._body(ask))
+        stream = await client.messages.create(stream=True, **named(body, NAMED))
         reading.call.request_id = stream.response.headers.get("request-id")
         async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
             async for event in events:

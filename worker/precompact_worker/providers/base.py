@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.summary import Carried
-from precompact_shared.engine.types import Entry, Format, Message
+from precompact_shared.engine.types import Edit, Entry, Format, Message
 from precompact_worker.book import Book
 from precompact_worker.prompting import Ask
 
@@ -47,6 +47,8 @@ class Request:
     """The summary that stands for what came before `covered`; empty for none."""
     opening: tuple[Message, ...] = ()
     """The messages that stand for what came before `covered` in the context."""
+    edits: tuple[Edit, ...] = ()
+    """Of the current checkpoint: how the context shows some of `covered`."""
     model: str | None = None
     """Of the session."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.in_band import ON_DEMAND_BETA
 from precompact_shared.engine.native import NativeFault, family_of, native_fault
-from precompact_shared.engine.projection import repair_edits
+from precompact_shared.engine.projection import merge_edits, repair_edits
 from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Entry, Format, Message
 from precompact_shared.engine.usage import Usage, anthropic_usage, responses_usage
@@ -112,11 +112,13 @@ class Native:
         return answer.http_response.content, answer.headers.get("x-request-id")
 
 
-def sendable(request: Request) -> list[Message]:
-    """What stands before the cut, as the context has it; what may never be covered is left out, it stays as it is."""
-    entries = [entry for entry in request.covered if not entry.pinned]
+def sendable(request: Request, *, keeps_pinned: bool = False) -> list[Message]:
+    """What stands before the cut, as the context has it; pinned entries, which are never covered, only if wanted."""
+    entries = [entry for entry in request.covered if keeps_pinned or not entry.pinned]
     placed = [Entry(place, entry.message, entry.tokens) for place, entry in enumerate(entries)]
-    edits = repair_edits(request.format, placed)
+    places = {entry.seq: place for place, entry in enumerate(entries)}
+    shown = [replace(edit, seq=places[edit.seq]) for edit in request.edits if edit.seq in places]
+    edits = merge_edits(placed, shown, repair_edits(request.format, placed))
     kept = apply_context([entry.message for entry in placed], (), 0, edits)
     return [*request.opening, *kept]
 

@@ -13,9 +13,10 @@ from precompact_worker.book import Call
 from precompact_worker.prompting import Ask
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.openai_verdicts import judge_choice, judge_failure, judge_response
-from precompact_worker.providers.speaking import Said, guarded, lively, plain
+from precompact_worker.providers.speaking import Said, guarded, lively, named, plain
 from precompact_worker.providers.verdicts import Failure, Finding
 
+NAMED = frozenset({"model", "messages", "input", "instructions", "extra_body"})
 REASONING_TOKENS = 4_096
 """Room for reasoning, which counts as output."""
 LEAST_OUTPUT_TOKENS = 16
@@ -38,19 +39,32 @@ class OpenAISpeaker:
 
     async def say(self, ask: Ask, call: Call) -> Said:
         """One reply, streamed."""
-        if self._spec.api is Api.CHAT:
-            return await self._ask(_ChatReading(call), lambda reading: self._chat(ask, reading))
-        return await self._ask(_ResponseReading(call), lambda reading: self._respond(ask, reading))
+        return await self.send(self._chat(ask) if self._spec.api is Api.CHAT else self._respond(ask), call)
 
-    async def _ask(self, reading: Any, work: Callable[[Any], Awaitable[None]]) -> Said:
-        found = await guarded(lambda: work(reading), judge_failure, timeout_s=self._spec.call_timeout_s)
-        finding: Finding = found or reading.finding()
+    async def send(self, body: dict[str, Any], call: Call) -> Said:
+        """The same for a body as it goes out; what the SDK does not name goes along with it."""
+        client = self._clients.openai(self._spec)
+        if self._spec.api is Api.CHAT:
+            return await self._ask(client.chat.completions.create, _ChatReading(call), body)
+        return await self._ask(client.responses.create, _ResponseReading(call), body)
+
+    async def _ask(
+        self,
+        create: Callable[..., Awaitable[Any]],
+        reading: _ResponseReading | _ChatReading,
+        body: dict[str, Any],
+    ) -> Said:
+        async def work() -> Finding | None:
+            await self._read(await create(stream=True, **named(body, NAMED)), reading)
+            return None
+
+        found = await guarded(work, judge_failure, timeout_s=self._spec.call_timeout_s)
+        finding = found or reading.finding()
         reading.call.outcome = finding.code
         return Said(reading.text, finding)
 
-    async def _respond(self, ask: Ask, reading: _ResponseReading) -> None:
-        client = self._clients.openai(self._spec)
-        body = {
+    def _respond(self, ask: Ask) -> dict[str, Any]:
+        return {
             "model": self._spec.writer,
             "instructions": ask.system,
             "input": [{"role": turn.role, "content": turn.text} for turn in ask.turns],
@@ -59,21 +73,16 @@ class OpenAISpeaker:
             "truncation": "disabled",
             **self._tier(),
         }
-        stream = await client.responses.create(stream=True, **body)
-        await self._read(stream, reading)
 
-    async def _chat(self, ask: Ask, reading: _ChatReading) -> None:
-        client = self._clients.openai(self._spec)
+    def _chat(self, ask: Ask) -> dict[str, Any]:
         turns = [{"role": turn.role, "content": turn.text} for turn in ask.turns]
-        body = {
+        return {
             "model": self._spec.writer,
             "messages": [{"role": "system", "content": ask.system}, *turns],
             "max_completion_tokens": self._room(ask),
             "stream_options": {"include_usage": True},
             **self._tier(),
         }
-        stream = await client.chat.completions.create(stream=True, **body)
-        await self._read(stream, reading)
 
     async def _read(self, stream: Any, reading: _ResponseReading | _ChatReading) -> None:
         reading.call.request_id = stream.response.headers.get("x-request-id")

@@ -10,15 +10,17 @@ from precompact_shared.engine.types import Format
 from precompact_shared.models import DEFAULT_MAX_OUTPUT, ModelWindow, find_model
 from precompact_shared.policy import Policy
 from precompact_shared.prices import bare_name, known_window
-from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
+from precompact_shared.provider_spec import Api, CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_worker.masking import mask
 from precompact_worker.providers.anthropic import AnthropicSpeaker
 from precompact_worker.providers.base import Provider
 from precompact_worker.providers.client_run import ClientSpeaker, Counter
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive
+from precompact_worker.providers.live import LivePrefix
 from precompact_worker.providers.native import Native
 from precompact_worker.providers.openai import OpenAISpeaker
+from precompact_worker.providers.prefixed import Prefixed
 from precompact_worker.providers.scripted import Scripted
 from precompact_worker.providers.verdicts import ProviderMisconfigured
 from precompact_worker.providers.writing import Writer
@@ -37,6 +39,8 @@ class Desk:
     """Of the session's model, as far as it is known."""
     counter: Counter | None = None
     """Where client-run requests wait."""
+    prefix: LivePrefix | None = None
+    """What the caller's requests begin with, and what is known of its cache."""
     keeps_base: bool = False
     """The base stays in front of what is summarised: a block, which comes first, is out of the question."""
 
@@ -60,6 +64,8 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
         case ProviderName.ANTHROPIC | ProviderName.OPENAI:
             if wants_native(spec, desk):
                 yield Native(spec, desk.clients)
+            if wants_prefix(spec, desk) and desk.prefix is not None:
+                yield Prefixed(spec, desk.clients, desk.prefix.content, desk.model or spec.writer)
             if spec.mode is not CallMode.NATIVE:
                 yield _writer(spec, desk)
         case ProviderName.CLIENT:
@@ -73,6 +79,21 @@ def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
     )
     fits = desk.format is _NATIVE_FORMAT.get(spec.name)
     return wanted and fits and not desk.keeps_base and desk.policy.redact is not Redaction.ALWAYS
+
+
+def wants_prefix(spec: ProviderSpec, desk: Desk) -> bool:
+    """Whether the agent's own request is used: asked for, or the cheaper one by what was seen of its cache."""
+    if spec.mode not in {CallMode.PREFIX, CallMode.AUTO} or desk.keeps_base or not desk.model:
+        return False
+    if desk.format is not _own_format(spec) or desk.policy.redact is Redaction.ALWAYS or desk.prefix is None:
+        return False
+    return spec.mode is CallMode.PREFIX or desk.prefix.is_cheaper(spec, desk.model, desk.policy)
+
+
+def _own_format(spec: ProviderSpec) -> Format:
+    if spec.name is ProviderName.ANTHROPIC:
+        return Format.ANTHROPIC
+    return Format.OPENAI_CHAT if spec.api is Api.CHAT else Format.OPENAI_RESPONSES
 
 
 _NATIVE_FORMAT = {ProviderName.ANTHROPIC: Format.ANTHROPIC, ProviderName.OPENAI: Format.OPENAI_RESPONSES}

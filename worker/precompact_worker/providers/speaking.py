@@ -70,6 +70,13 @@ async def lively(events: AsyncIterator[T], idle_s: float) -> AsyncGenerator[T, N
         yield event
 
 
+def named(body: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """A body as an SDK's arguments: what it may not know by name goes into `extra_body`, as it is."""
+    known = {name: value for name, value in body.items() if name in names}
+    extra = {name: value for name, value in body.items() if name not in names}
+    return {**known, "extra_body": {**extra, **known.get("extra_body", {})}} if extra else known
+
+
 def plain(model: Any) -> dict[str, Any]:
     """An SDK's value as the JSON object that came."""
     if isinstance(model, dict):

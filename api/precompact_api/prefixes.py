@@ -1,0 +1,58 @@
+"""The caller's prefix: system prompt, tools and parameters of its requests, sent once and known by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from precompact_api.bodies import PrefixBody
+from precompact_api.problems import Code, Problem
+from precompact_api.service import Service
+from precompact_shared.store import codec, reading
+from precompact_shared.store.types import SessionView
+
+SEND_PREFIX = "send_prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer says of the prefix: its digest while it is on record, else the advice to send it."""
+
+    digest: str | None = None
+    advice: tuple[str, ...] = ()
+
+
+async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -> Told:
+    """Keeps the prefix with the session, or looks whether its digest is known."""
+    key = (view.tenant, view.session, view.incarnation)
+    if not _parts(prefix):
+        if prefix.digest is None:
+            raise Problem(Code.INVALID_REQUEST, where="$.prefix")
+        known = service.prefixes.get(key) or await service.read(
+            reading.prefix_digest(service.session(view.tenant, view.session))
+        )
+        return Told(known) if known == prefix.digest else Told(advice=(SEND_PREFIX,))
+    told = digest_of(prefix)
+    if service.prefixes.get(key) != told:
+        content = codec.encode(content_of(prefix))
+        await service.run(service.ops(view.tenant, view.session).keep_prefix(told, content))
+        service.prefixes.put(key, told)
+    return Told(told)
+
+
+def digest_of(prefix: PrefixBody) -> str:
+    """How the prefix is named: 32 hex digits of the SHA-256 of its JSON."""
+    return hashlib.sha256(content_of(prefix)).hexdigest()[:32]
+
+
+def content_of(prefix: PrefixBody) -> bytes:
+    """The prefix as it is kept, the caller's own bytes inside."""
+    return msgspec.json.encode(_parts(prefix))
+
+
+def _parts(prefix: PrefixBody) -> dict[str, msgspec.Raw]:
+    """What was sent; `null` is nothing."""
+    parts = {"system": prefix.system, "tools": prefix.tools, "params": prefix.params}
+    return {name: raw for name, raw in parts.items() if bytes(raw) not in {b"", b"null"}}

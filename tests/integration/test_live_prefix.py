@@ -1,0 +1,192 @@
+"""Summaries on the agent's live prefix: what is sent is the agent's own request, and it reads the agent's cache."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from precompact_shared.clock import monotonic_s
+from precompact_shared.policy import Policy
+from precompact_shared.provider_spec import Api, CallMode, ProviderName, ProviderSpec, Redaction
+from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store.tenants import save_policy
+from precompact_shared.store.types import JobKind
+from precompact_standin.scenario import CacheLies
+from precompact_worker.attempt import Ended
+from precompact_worker.providers.clients import host_of
+from precompact_worker.run import Ref, Runner
+from tests.support.candidates import claim
+from tests.support.service import Service
+from tests.support.standin import Served
+from tests.support.talk import turns, user
+
+CLAUDE, CHEAP = "claude-opus-5-5", "claude-haiku-4-5"
+TOOL = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
+PREFIX: dict[str, Any] = {
+    "system": [
+        {"type": "text", "text": "You are a careful agent. " * 200, "cache_control": {"type": "ephemeral"}}
+    ],
+    "tools": [TOOL],
+    "params": {"max_tokens": 1_000, "stop_sequences": ["STOP"], "metadata": {"user_id": "u1"}},
+}
+
+
+class Desk:
+    """An agent with a session, and a worker whose tenant uses the stand-in with the agent's key."""
+
+    def __init__(self, service: Service, http: httpx.Client, runner: Runner, url: str) -> None:
+        self.service, self.http, self.runner, self.url = service, http, runner, url
+        self.messages: list[Any] = []
+        self.wire, self.model = "anthropic", CLAUDE
+
+    def policy(self, model: str, mode: CallMode, **fields: Any) -> None:
+        """One provider, and no fallback."""
+        spec = ProviderSpec(
+            name=ProviderName.ANTHROPIC,
+            model=model,
+            base_url=self.url,
+            mode=mode,
+            window=200_000,
+            max_output=32_000,
+        )
+        policy = Policy(providers=(spec,), fallback=False, **fields)
+        self.service.store.run(save_policy(self.service.tenant, policy))
+
+    def prepare(self, news: list[Any], **options: Any) -> dict[str, Any]:
+        """Sends news."""
+        body = {"format": self.wire, "model": self.model, "window": 200_000, "max_output": 8_000}
+        seen = {"version": 0, "length": len(self.messages)}
+        self.messages += news
+        answer = self.http.post(
+            "/v1/sessions/p/prepare", json={**body, "seen": seen, "messages": news, **options}
+        )
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def call_model(self, claude: Any) -> None:
+        """The agent's own call: it writes the cache at the end of what it sends."""
+        *before, last = self.messages
+        marked = [{"type": "text", "text": last["content"], "cache_control": {"type": "ephemeral"}}]
+        claude.messages.create(
+            model=CLAUDE,
+            max_tokens=1_000,
+            system=PREFIX["system"],
+            tools=PREFIX["tools"],
+            messages=[*before, {"role": last["role"], "content": marked}],
+        )
+
+    async def work(self, kind: JobKind = JobKind.SPECULATIVE) -> dict[str, Any]:
+        """A job done; its last call."""
+        job = claim(self.service, "p", kind)
+        self.service.store.run(self.service.ops("p").queued(job.jid))
+        assert await self.runner.run(Ref(self.service.tenant, "p", job.jid)) == Ended("stored")
+        found = self.service.store.run(reading.job(self.service.keys("p"), job.jid))
+        assert found is not None
+        return found.calls[-1]
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client with the test's own key."""
+    with service.client() as client:
+        yield client
+
+
+@pytest.fixture
+async def desk(
+    service: Service, http: httpx.Client, standin: Served, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Desk]:
+    """The agent's key is the worker's: caches belong to a workspace."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
+    client = async_client(service.settings.required_state_redis_url)
+    runner = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
+    yield Desk(service, http, runner, standin.url)
+    await runner.close()
+    await client.aclose()
+
+
+async def test_the_prefix_is_sent_once_and_known_by_its_digest(desk: Desk) -> None:
+    """In full only when it is asked for."""
+    told = desk.prepare(turns(2), prefix=PREFIX)
+    assert desk.prepare([], prefix={"digest": told["prefix"]})["prefix"] == told["prefix"]
+    unknown = desk.prepare([], prefix={"digest": "0" * 32})
+    assert "send_prefix" in unknown["compaction"]["advice"]
+    assert "prefix" not in unknown
+    assert desk.http.post("/v1/sessions/p/prepare", json={"prefix": {}}).status_code == 400
+
+
+async def test_the_agents_own_request_reads_the_agents_cache(
+    desk: Desk, claude: Any, standin: Served
+) -> None:
+    """System prompt, tools and parameters as the caller sends them, less what would spoil a summary."""
+    desk.policy(CLAUDE, CallMode.PREFIX)
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    desk.call_model(claude)
+    told = await desk.work()
+    assert (told["mode"], told["outcome"], told["model"]) == ("prefix", "ok", CLAUDE)
+    assert told["cache_read_tokens"] > 1_000
+    assert told["cost_usd"] > 0
+
+
+async def test_without_a_prefix_on_record_a_transcript_is_sent(desk: Desk) -> None:
+    """It always works."""
+    desk.policy(CLAUDE, CallMode.PREFIX)
+    desk.prepare([*turns(60, words=12), user("And now?")])
+    assert (await desk.work())["mode"] == "transcript"
+
+
+async def test_masking_always_excludes_the_live_prefix(desk: Desk) -> None:
+    """The conversation as it is does not leave."""
+    desk.policy(CLAUDE, CallMode.PREFIX, redact=Redaction.ALWAYS)
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    assert (await desk.work())["mode"] == "transcript"
+
+
+@pytest.mark.parametrize(("model", "mode"), [(CLAUDE, "prefix"), ("house-model", "transcript")])
+async def test_the_mode_is_computed_from_prices_and_warmth(desk: Desk, model: str, mode: str) -> None:
+    """On the agent's own model a warm prefix wins; where no price is known, a transcript does."""
+    desk.policy(model, CallMode.AUTO)
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    assert (await desk.work())["mode"] == mode
+
+
+async def test_after_one_miss_the_transcript_is_taken(
+    desk: Desk, claude: Any, play: Callable[..., Served]
+) -> None:
+    """The cache lies: another workspace."""
+    play(cache=CacheLies(other_workspace=True))
+    desk.policy(CLAUDE, CallMode.AUTO)
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    desk.call_model(claude)
+    first = await desk.work()
+    assert (first["mode"], first["cache_read_tokens"]) == ("prefix", 0)
+    desk.prepare([*turns(60, start=60, words=12), user("And then?")])
+    assert (await desk.work(JobKind.MANUAL))["mode"] == "transcript"
+
+
+@pytest.mark.parametrize("api", list(Api))
+async def test_openais_protocols_have_live_prefixes_too(desk: Desk, api: Api) -> None:
+    """A forced tool call and a format of the answer are left out, the rest goes along."""
+    desk.wire, desk.model = ("openai-chat" if api is Api.CHAT else "openai-responses"), "gpt-6-sol"
+    function = {"name": "read", "description": "Reads.", "parameters": {"type": "object", "properties": {}}}
+    tool = (
+        {"type": "function", "function": function}
+        if api is Api.CHAT
+        else {"type": "function", "strict": False, **function}
+    )
+    params = {"tool_choice": "required", "prompt_cache_key": "k1", "stream": False}
+    prefix = {"system": "You are a careful agent.", "tools": [tool], "params": params}
+    spec = ProviderSpec(
+        name=ProviderName.OPENAI, model="gpt-6-sol", api=api, base_url=f"{desk.url}/v1", mode=CallMode.PREFIX
+    )
+    desk.service.store.run(save_policy(desk.service.tenant, Policy(providers=(spec,), fallback=False)))
+    head = [{"role": "system", "content": "You are a careful agent."}] if api is Api.CHAT else []
+    desk.prepare([*head, *turns(90, words=12), user("And now?")], prefix=prefix)
+    told = await desk.work()
+    assert (told["mode"], told["outcome"]) == ("prefix", "ok")
+    assert told["output_tokens"] > 0
