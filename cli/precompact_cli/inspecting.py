@@ -11,9 +11,13 @@ from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
 from precompact_cli.log_page import describe_log, print_log
 from precompact_cli.offline import entries_of, resolve
+from precompact_cli.picture import draw_svg
+from precompact_cli.picture_page import draw_page, picture_of, write_picture
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
+from precompact_cli.waste import Waste, find_waste
+from precompact_cli.waste_page import describe_waste, print_waste
 from precompact_cli.weighing import Plan, Weights, weigh_recording
 from precompact_shared.engine.preset import preset_names
 
@@ -31,6 +35,7 @@ class Page:
     recording: Recording
     window: int
     weights: Weights
+    waste: Waste
     strangers: dict[str, float]
     """Tools that nobody has described, with their share of all tokens."""
     judgement: Judgement | None
@@ -38,22 +43,37 @@ class Page:
 
 
 def run_inspect(
-    source: Source, *, window: int | None, policy: Path | None, judged: bool, as_json: bool
+    source: Source,
+    *,
+    window: int | None,
+    policy: Path | None,
+    judged: bool,
+    as_json: bool,
+    svg: Path | None = None,
+    html: Path | None = None,
 ) -> Exit:
-    """Prints sizes by kind, the heaviest entries, unknown tools, and what each preset would do.
+    """Prints sizes by kind, the heaviest entries, dead weight, unknown tools, and what each preset would do.
 
-    `judged`: what the provider would refuse too; then FAILED if it would refuse anything.
+    `judged`: what the provider would refuse too; then FAILED if it would refuse anything. `svg`, `html`: files to
+    which a picture is written, alone or with the figures.
     """
     catalogue = read_catalogue(policy)
     recording = source.read()
     entries = entries_of(recording)
+    presets = [known_preset(name) for name in preset_names()]
     page = Page(
         recording=recording,
         window=resolve(recording, window).window,
-        weights=weigh_recording(recording, entries, [known_preset(name) for name in preset_names()], window),
+        weights=weigh_recording(recording, entries, presets, window),
+        waste=find_waste(recording, entries, presets, catalogue),
         strangers=strangers(recording, entries, catalogue),
         judgement=judge_recording(recording) if judged else None,
     )
+    picture = picture_of(recording, entries, page.weights) if svg or html else None
+    if picture is not None and svg is not None:
+        write_picture(svg, draw_svg(picture))
+    if picture is not None and html is not None:
+        write_picture(html, draw_page(picture, page.weights, page.waste))
     if as_json:
         print_json(describe(page))
     else:
@@ -78,6 +98,7 @@ def describe(page: Page) -> dict[str, Any]:
             {"seq": seq, "kind": sort.value, "tokens": tokens} for seq, sort, tokens in weights.heaviest
         ],
         "presets": [asdict(plan) for plan in weights.plans],
+        **describe_waste(page.waste),
         "unknown_tools": page.strangers,
         "usage_predictions": predict_usage(recording),
         **({} if recording.log is None else {"log": describe_log(recording.log)}),
@@ -113,6 +134,8 @@ def _print_page(page: Page) -> None:
     for table in tables:
         console.print()
         console.print(table)
+    print_waste(console, page.waste, weights.total)
+    console.print()
     _print_legend(console)
     if page.judgement is not None:
         console.print()

@@ -119,6 +119,10 @@ def inspect(  # noqa: PLR0917
     policy: Annotated[
         Path | None, typer.Option(help="A policy as JSON; its `tools` are known besides the shipped ones.")
     ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="Write a picture of the context's size to this file.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the picture and the figures to this file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show what a conversation is made of, what would trigger when, and where each preset would cut."""
@@ -127,7 +131,11 @@ def inspect(  # noqa: PLR0917
         from precompact_cli.source import choose_source
 
         source = choose_source(file, latest=latest, view=view, sidechain=sidechain)
-        _end(run_inspect(source, window=window, policy=policy, judged=validate, as_json=as_json))
+        _end(
+            run_inspect(
+                source, window=window, policy=policy, judged=validate, as_json=as_json, svg=svg, html=html
+            )
+        )
 
 
 @app.command()

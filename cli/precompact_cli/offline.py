@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import overload
 
 from precompact_cli.exits import InputRefused
@@ -84,6 +85,11 @@ class Entries(Sequence[Entry]):
     def total(self) -> int:
         """All of them in tokens."""
         return sum(self._tokens)
+
+    @property
+    def upto(self) -> list[int]:
+        """Tokens of the first n, for n from 0."""
+        return list(accumulate(self._tokens, initial=0))
 
     def _entry(self, place: int) -> Entry:
         return Entry(place, self._messages[place], self._tokens[place])

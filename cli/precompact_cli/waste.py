@@ -1,0 +1,118 @@
+"""What a session carried along for nothing: files read again, results that are out of date, tokens sent again and again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+from precompact_cli.offline import Entries
+from precompact_cli.recording import Recording
+from precompact_shared.engine.catalogue import Catalogue, Touch, arguments_of, files_of
+from precompact_shared.engine.clearing import NothingToClear, plan_clearing
+from precompact_shared.engine.clearing.results import ToolResult, each_tool_result
+from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.types import Entry
+
+MOST_CLEARED_ENTRIES = 20_000
+"""A longer history is no context; what clearing would save of it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """A file that was read more than once: how often, and the tokens of all its reads but the newest."""
+
+    path: str
+    times: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Prompts of all recorded calls together, in tokens; estimated ones where nothing was reported."""
+
+    calls: int
+    tokens: int
+    again: int
+    """Of these, what the prompt before held too, at most."""
+    is_estimated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waste:
+    """Sizes in estimated tokens."""
+
+    dead: int
+    """Read results whose file was changed later, or that the same call brought again."""
+    rereads: tuple[Reread, ...]
+    """Most tokens first."""
+    clearing: dict[str, int]
+    """By preset: what clearing old tool results alone would save of this context."""
+    sent: Sent
+
+
+def find_waste(recording: Recording, entries: Entries, presets: list[Preset], catalogue: Catalogue) -> Waste:
+    """All of it. O(n) in the entries, for each preset again."""
+    reads = _Reads()
+    for one in each_tool_result(recording.format, entries, catalogue):
+        reads.take(one)
+    held = entries[:] if len(entries) <= MOST_CLEARED_ENTRIES else []
+    return Waste(
+        dead=reads.dead,
+        rereads=reads.repeated(),
+        clearing={preset.name: _saving(recording, held, preset, catalogue) for preset in presets if held},
+        sent=count_sent(recording, entries),
+    )
+
+
+def count_sent(recording: Recording, entries: Entries) -> Sent:
+    """What the calls of the model were sent altogether."""
+    sizes = reported_sizes(recording)
+    is_estimated = not sizes
+    if is_estimated:
+        upto = entries.upto
+        sizes = [(call.prefix, upto[call.prefix]) for call in recording.calls]
+    again = sum(min(before, after) for (_, before), (_, after) in pairwise(sizes))
+    return Sent(
+        calls=len(sizes), tokens=sum(size for _, size in sizes), again=again, is_estimated=is_estimated
+    )
+
+
+def reported_sizes(recording: Recording) -> list[tuple[int, int]]:
+    """Prefix and whole prompt of every call that reported it, those behind the tool's own compactions too."""
+    log = recording.log
+    if log is not None and log.messages is recording.messages:
+        return [(call.prefix, call.total_input) for call in log.calls if call.total_input]
+    return [(call.prefix, call.reported) for call in recording.calls if call.reported is not None]
+
+
+class _Reads:
+    def __init__(self) -> None:
+        self.dead = 0
+        self._live: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+        """By file: each call that read it, with the tokens of its newest result."""
+        self._seen: dict[str, list[int]] = defaultdict(list)
+
+    def take(self, one: ToolResult) -> None:
+        """The next result."""
+        touched = files_of(one.tool, arguments_of(one.call))
+        for file in touched:
+            if file.touch is Touch.MODIFIED:
+                self.dead += sum(self._live.pop(file.path, {}).values())
+        if len(touched) == 1 and touched[0].touch is Touch.READ and not one.result.is_error:
+            path, call = touched[0].path, (one.call.name, one.call.arguments)
+            self.dead += self._live[path].get(call, 0)
+            self._live[path][call] = one.tokens
+            self._seen[path].append(one.tokens)
+
+    def repeated(self) -> tuple[Reread, ...]:
+        """Files read more than once."""
+        found = (Reread(path, len(sizes), sum(sizes[:-1])) for path, sizes in self._seen.items() if sizes[1:])
+        return tuple(sorted(found, key=lambda one: (-one.tokens, one.path)))
+
+
+def _saving(recording: Recording, entries: list[Entry], preset: Preset, catalogue: Catalogue) -> int:
+    plan = plan_clearing(
+        recording.format, entries, preset.clearing, catalogue=catalogue, model=recording.model
+    )
+    return 0 if isinstance(plan, NothingToClear) else plan.saving_tokens

@@ -1,0 +1,150 @@
+"""What a session carried along for nothing, and the picture of it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from precompact_cli.main import app
+from precompact_cli.picture import MOST_POINTS, Picture, draw_svg, thin_out
+from tests.support.recordings import Log, logs, needs_recordings
+from tests.unit.cli.conversations import agent_session, write_session
+from tests.unit.cli.test_inspect import inspect
+
+LONG = "text " * 400
+
+
+def step(number: int, name: str, **given: Any) -> list[dict[str, Any]]:
+    """A call and its result."""
+    call = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": LONG}
+    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+
+
+def session(*steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A session of these steps."""
+    return [{"role": "user", "content": "go"}, *(message for one in steps for message in one)]
+
+
+def test_a_read_is_dead_once_its_file_is_changed_or_it_is_made_again(tmp_path: Path) -> None:
+    """Another part of the file is another read; one of another file is none."""
+    steps = [
+        step(1, "Read", file_path="a.py"),
+        step(2, "Read", file_path="b.py"),
+        step(3, "Read", file_path="b.py"),
+        step(4, "Read", file_path="c.py", offset=1),
+        step(5, "Read", file_path="c.py", offset=900),
+        step(6, "Edit", file_path="a.py", old_string="x", new_string="y"),
+    ]
+    page = inspect(write_session(tmp_path / "a.json", session(*steps)))
+    one = page["by_kind"]["tool results"] // 6
+    assert page["dead_weight"] == pytest.approx(2 * one, rel=0.05)
+    assert [(read["path"], read["times"]) for read in page["repeated_reads"]] == [("b.py", 2), ("c.py", 2)]
+    assert all(read["tokens"] == pytest.approx(one, rel=0.05) for read in page["repeated_reads"])
+
+
+def test_what_clearing_alone_would_save_is_told_for_each_preset(tmp_path: Path) -> None:
+    """Presets that clear nothing save nothing."""
+    steps = [step(number, "Read", file_path=f"{number}.py") for number in range(200)]
+    saved = inspect(write_session(tmp_path / "a.json", session(*steps)))["clearing_saves"]
+    assert saved["claude-code"] > 10_000
+    assert saved["codex"] == 0
+
+
+def test_tokens_sent_again_are_those_of_the_prompt_before(tmp_path: Path) -> None:
+    """As reported; by estimate where nothing was."""
+    usage = [
+        {"prefix": 1, "produced": [1], "total_input": 100},
+        {"prefix": 3, "produced": [3], "total_input": 150},
+        {"prefix": 5, "produced": [5], "total_input": 120},
+    ]
+    messages = agent_session(3)
+    sent = inspect(write_session(tmp_path / "a.json", messages, usage=usage))["sent"]
+    assert sent == {"calls": 3, "tokens": 370, "again": 220, "is_estimated": False}
+    sent = inspect(write_session(tmp_path / "b.json", messages))["sent"]
+    assert (sent["calls"], sent["is_estimated"]) == (4, True)
+    assert 0 < sent["again"] < sent["tokens"]
+
+
+@pytest.mark.recordings
+@needs_recordings()
+@pytest.mark.parametrize(
+    "log",
+    [log for log in logs() if log.name in {"cli-compact-small", "cli-gemini-c"}],
+    ids=lambda log: log.name,
+)
+def test_the_picture_of_a_log_needs_nothing_else(log: Log, tmp_path: Path) -> None:
+    """Well-formed, with the session's compactions, and no address but that of the format."""
+    log.raw()
+    svg, html = tmp_path / "a.svg", tmp_path / "a.html"
+    options = ["--svg", str(svg), "--html", str(html), "--json"]
+    result = CliRunner().invoke(app, ["inspect", str(log.path), *options])
+    assert result.exit_code == 0, result.stderr
+    drawn = svg.read_text()
+    assert ET.fromstring(drawn).tag.endswith("svg")  # noqa: S314 - our own
+    boundaries = json.loads(result.stdout)["log"]["boundaries"]
+    assert drawn.count('class="cut"') == len(boundaries)
+    assert drawn in html.read_text()
+    for text in (drawn, html.read_text()):
+        assert text.count("http") == 1
+        assert "<script" not in text
+
+
+def picture(**more: Any) -> Picture:
+    """A small one."""
+    told: dict[str, Any] = {
+        "title": "a <b> & c",
+        "subtitle": "s",
+        "entries": 10,
+        "measured": [(1, 100), (5, 900)],
+        "whole": [],
+        "thresholds": {"start": 500, "limit": 700, "hard": 800},
+        "compactions": [],
+    }
+    return Picture(**{**told, **more})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"measured": [], "whole": []},
+        {"entries": 0, "measured": [(0, 0)], "thresholds": {}},
+        {"measured": [(n, n) for n in range(10_000)], "entries": 10_000},
+        {"compactions": [(n, None) for n in range(10)]},
+        {"thresholds": {"hard": 10**9}},
+    ],
+)
+def test_any_picture_can_be_drawn(more: dict[str, Any]) -> None:
+    """Nothing measured, far too much, limits beyond the paper; every place lies on it."""
+    root = ET.fromstring(draw_svg(picture(**more)))  # noqa: S314 - our own
+    for path in root.iter("{http://www.w3.org/2000/svg}path"):
+        numbers = [float(one) for one in _numbers(path.get("d", ""))]
+        assert all(0 <= one <= 960 for one in numbers)
+
+
+def _numbers(path: str) -> list[str]:
+    for letter in "MLHVZh":
+        path = path.replace(letter, " ")
+    return path.split()
+
+
+def test_a_long_line_keeps_its_peaks() -> None:
+    """And its end."""
+    points = [(place, 10_000 if place == 4_321 else place % 7) for place in range(9_000)]
+    kept = thin_out(points)
+    assert len(kept) <= MOST_POINTS + 1
+    assert (4_321, 10_000) in kept
+    assert kept[-1] == points[-1]
+
+
+def test_a_picture_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """With what to do."""
+    path = write_session(tmp_path / "a.json", agent_session(1))
+    result = CliRunner().invoke(app, ["inspect", str(path), "--svg", str(tmp_path / "no" / "a.svg")])
+    assert (result.exit_code, "another path" in result.stderr) == (2, True)
