@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precompact_cli.logs import document
@@ -16,8 +16,9 @@ from precompact_cli.logs.events import Damaged
 from precompact_cli.logs.shelf import Shelf
 
 ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=6,
 )
 
 
@@ -27,8 +28,13 @@ def parts(raw: bytes) -> list[tuple[str, Any, bool] | Damaged]:
     return [(one.key, one.value, one.is_item) if isinstance(one, Found) else one for one in found]
 
 
+@settings(max_examples=80)
 @given(
-    items=st.lists(ANY), before=ANY, after=ANY, indent=st.sampled_from([None, 1]), chunk=st.integers(1, 40)
+    items=st.lists(ANY, max_size=5),
+    before=ANY,
+    after=ANY,
+    indent=st.sampled_from([None, 1]),
+    chunk=st.integers(1, 40),
 )
 def test_a_document_is_read_the_same_in_any_chunks(
     items: list[Any], before: Any, after: Any, indent: int | None, chunk: int
@@ -64,6 +70,7 @@ def test_what_is_no_document_ends_in_damage(raw: bytes) -> None:
     assert isinstance(parts(raw)[-1], Damaged)
 
 
+@settings(max_examples=60)
 @given(
     messages=st.lists(st.dictionaries(st.text(), st.text() | st.integers())),
     held=st.sampled_from([0, 60, 10_000]),
