@@ -69,9 +69,9 @@ class PrefixBody(Struct, forbid_unknown_fields=True, frozen=True):
     """What stands in front of the messages in the caller's requests; `digest` alone once it was sent in full."""
 
     digest: Annotated[str, Meta(max_length=64)] | None = None
-    system: Raw = ABSENT
-    tools: Raw = ABSENT
-    params: Raw = ABSENT
+    system: Raw = field(default_factory=lambda: ABSENT)
+    tools: Raw = field(default_factory=lambda: ABSENT)
+    params: Raw = field(default_factory=lambda: ABSENT)
 
 
 class PrepareBody(Struct, forbid_unknown_fields=True, frozen=True):
