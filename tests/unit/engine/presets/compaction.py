@@ -10,9 +10,11 @@ from precompact_shared.engine.cut import Cut, Skip, plan_cut
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert
+from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.summary import Rejected, check_summary, summarise_by_code
 from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Edit, Entry, Format, Message
+from precompact_shared.engine.validate import RequestFacts, Violation, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +70,10 @@ def size(wire: Format, messages: Sequence[Message]) -> int:
 def written(messages: Sequence[Message]) -> bytes:
     """The bytes that would be sent."""
     return json.dumps(messages, ensure_ascii=True).encode()
+
+
+def breaches(wire: Format, context: Sequence[Message]) -> tuple[Violation, ...]:
+    """What the provider would not take, knowing which message is a summary of ours: behind it no thinking (A11)."""
+    places = [index for index, one in enumerate(context) if summary_preset(wire, one) is not None]
+    request = RequestFacts(summary_at=places[0]) if places else None
+    return validate(wire, context, request=request, open_end_ok=True)

@@ -16,9 +16,8 @@ from precompact_shared.engine.projection import context_edits, pinned_entries, r
 from precompact_shared.engine.recognition import summary_preset
 from precompact_shared.engine.summary import RejectReason
 from precompact_shared.engine.types import Entry, Format, Message
-from precompact_shared.engine.validate import RequestFacts, Violation, validate
 from tests.support.histories import any_history, entries_of, histories
-from tests.unit.engine.presets.compaction import Compacted, compact, size, written
+from tests.unit.engine.presets.compaction import Compacted, breaches, compact, size, written
 
 History = tuple[Format, list[Message]]
 PRESETS = st.sampled_from([load_preset(name) for name in preset_names()])
@@ -38,13 +37,6 @@ def put_back(preset: Preset, wire: Format, entries: list[Entry], position: int) 
     )
     messages = [entry.message for entry in entries]
     return apply_context(messages, insert, position, context_edits(wire, kept, preset))
-
-
-def breaches(wire: Format, context: list[Message]) -> tuple[Violation, ...]:
-    """What the provider would not take, knowing which message is a summary of ours: behind it no thinking (A11)."""
-    places = [index for index, one in enumerate(context) if summary_preset(wire, one) is not None]
-    request = RequestFacts(summary_at=places[0]) if places else None
-    return validate(wire, context, request=request, open_end_ok=True)
 
 
 @given(any_history(open_end=True), PRESETS)
