@@ -13,6 +13,7 @@ from precompact_cli.log_page import describe_log, print_log
 from precompact_cli.offline import entries_of, resolve
 from precompact_cli.picture import draw_svg
 from precompact_cli.picture_page import draw_page, picture_of, write_picture
+from precompact_cli.plain import plain
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
@@ -120,11 +121,12 @@ def _print_page(page: Page) -> None:
     console = Console()
     recording, weights = page.recording, page.weights
     console.print(
-        f"{recording.name}: {recording.format}, {recording.model or 'model unknown'}, "
+        f"{plain(recording.name)}: {recording.format}, {plain(recording.model or 'model unknown')}, "
         f"{len(recording.messages)} entries, {len(recording.calls)} model calls, "
         f"about {weights.total:,} tokens (estimated), window {page.window:,}",
         highlight=False,
         soft_wrap=True,
+        markup=False,
     )
     if recording.log is not None:
         print_log(console, recording.log)
@@ -175,9 +177,11 @@ def _breaches(breaches: tuple[Breach, ...]) -> Table:
 
 
 def _unknown(found: dict[str, float]) -> Table:
+    from rich.text import Text
+
     table = _table("Tools that no row of the catalogue describes", "share", "tool")
     for name, share in found.items():
-        table.add_row(f"{share:.1%}", name)
+        table.add_row(f"{share:.1%}", Text(plain(name)))
     return table
 
 

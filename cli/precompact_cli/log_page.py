@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from precompact_cli.logs.session import Session, View
+from precompact_cli.plain import plain
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.types import Format
 
@@ -52,7 +53,7 @@ def describe_log(log: Session) -> dict[str, Any]:
 def print_log(console: Console, log: Session) -> None:
     """The same in a few lines."""
     for line in _lines(log):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(plain(line), highlight=False, soft_wrap=True, markup=False)
 
 
 def _lines(log: Session) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from precompact_cli.exits import InputRefused
 from precompact_cli.offline import Entries
 from precompact_cli.picture import Picture, draw_svg, thin_out
+from precompact_cli.plain import plain
 from precompact_cli.recording import Recording
 from precompact_cli.waste import Waste, reported_sizes
 from precompact_cli.weighing import Weights
@@ -39,8 +40,8 @@ def picture_of(recording: Recording, entries: Entries, weights: Weights) -> Pict
     unseen = min((size - upto[place] for place, size in measured[:_FIRST_CALLS]), default=0)
     fixed = max(weights.total - entries.total, unseen)
     return Picture(
-        title=recording.name,
-        subtitle=f"{recording.model or 'model unknown'} · {len(recording.messages):,} entries · "
+        title=plain(recording.name),
+        subtitle=f"{plain(recording.model or 'model unknown')} · {len(recording.messages):,} entries · "
         f"{len(recording.calls):,} model calls · about {weights.total:,} tokens in all · limits of the preset {plan.preset}",
         entries=len(recording.messages),
         measured=measured,
@@ -101,7 +102,7 @@ def _rereads(waste: Waste) -> str:
     if not waste.rereads:
         return ""
     rows = (
-        f'<tr><td class="w">{escape(one.path)}<td class="n">{one.times}<td class="n">{one.tokens:,}'
+        f'<tr><td class="w">{escape(plain(one.path))}<td class="n">{one.times}<td class="n">{one.tokens:,}'
         for one in waste.rereads[:SHOWN]
     )
     return _table("Files read more than once", ("file", "times", "tokens of all but the newest"), rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from precompact_cli.plain import plain
 from precompact_cli.waste import Waste
 
 if TYPE_CHECKING:
@@ -41,4 +42,4 @@ def print_waste(console: Console, waste: Waste, total: int) -> None:
             f"Sent in {sent.calls:,} calls: {sent.tokens:,} tokens ({told}), {sent.again / sent.tokens:.0%} of them again"
         )
     for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.print(plain(line), highlight=False, soft_wrap=True, markup=False)

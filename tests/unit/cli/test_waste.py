@@ -148,3 +148,20 @@ def test_a_picture_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     path = write_session(tmp_path / "a.json", agent_session(1))
     result = CliRunner().invoke(app, ["inspect", str(path), "--svg", str(tmp_path / "no" / "a.svg")])
     assert (result.exit_code, "another path" in result.stderr) == (2, True)
+
+
+def test_words_out_of_a_log_cannot_move_the_terminal(tmp_path: Path) -> None:
+    """Escapes, markup and halves of characters in paths, tools, models."""
+    path = "\x1b[2Ja\ud83d[red].py"
+    steps = [step(number, "Read", file_path=path) for number in range(2)]
+    steps.append(step(3, "\x1b[1m[blue]odd\ud83d"))
+    file = write_session(tmp_path / "a.json", session(*steps), model="m\x1b[0m")
+    svg = tmp_path / "a.svg"
+    result = CliRunner().invoke(
+        app, ["inspect", str(file), "--svg", str(svg), "--html", str(tmp_path / "a.html")]
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert "?[2Ja?[red].py: read 2 times" in result.stdout
+    assert "?[1m[blue]odd?" in result.stdout
+    assert ET.fromstring(svg.read_text()) is not None  # noqa: S314 - our own
