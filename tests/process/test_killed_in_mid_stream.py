@@ -9,7 +9,7 @@ import redis
 
 from precompact_shared.policy import Policy
 from precompact_shared.store import reading
-from precompact_shared.store.types import JobKind, JobState, JobTag
+from precompact_shared.store.types import JobState, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
 from tests.support.filling import Filled
 from tests.support.stack import Shape, Stack
@@ -49,7 +49,8 @@ def test_a_worker_killed_in_mid_stream_leaves_no_bad_candidate_and_no_call_unrec
     tenant, _ = stack.new_tenant(Policy())
     filled = Filled(stack.store, stack.layout, tenant, "s1")
     filled.append([user(f"The word is {WORDS}. Never touch main.py."), *turns(60, words=12)])
-    job = filled.claim(JobKind.DUE)
+    job = eventually(lambda: filled.view().job, 30, "the scheduler's claim")
+    assert job is not None
     eventually(lambda: len(standin.requests) == 1, 30, "the first call")
     eventually(lambda: calls(stack, filled, job) == ["begun"], 30, "the call on record")
     stack.kill("worker")
