@@ -25,17 +25,31 @@ def run_compact(
     done = compact_offline(recording, rules, limits_of(recording, rules, window))
     if isinstance(done, Skipped):
         return _tell_skipped(done, as_json=as_json)
-    broken = [one for one in validate(recording.format, done.messages) if one.severity is Severity.ERROR]
-    if broken:
-        raise fail(
-            f"the result breaks rule {broken[0].id} at message {broken[0].index}: a fault of this program",
-            Exit.FAILED,
-        )
+    _check(recording, done)
     if as_json:
         print_json(describe(recording, rules, used, resolve(recording, window).window, done))
     else:
         _print_page(recording, rules, done)
     return Exit.OK
+
+
+def _check(recording: Recording, done: Compacted) -> None:
+    """Refuses a result that breaks a rule: as the input's fault where that breaks the same one, else as ours."""
+    broken, given = (
+        [one for one in validate(recording.format, messages) if one.severity is Severity.ERROR]
+        for messages in (done.messages, recording.messages)
+    )
+    if not broken:
+        return
+    rule = broken[0].id
+    source = next((one for one in given if one.id == rule), None)
+    if source is not None:
+        raise InputRefused(
+            f"The conversation breaks rule {rule} at message {source.index}; `inspect --validate` tells what it demands."
+        )
+    raise fail(
+        f"the result breaks rule {rule} at message {broken[0].index}: a fault of this program", Exit.FAILED
+    )
 
 
 def known_preset(name: str) -> Preset:

@@ -109,3 +109,14 @@ def test_every_recording_is_compacted_to_something_valid_or_skipped_for_a_reason
     else:
         assert done["tokens_after"] < done["tokens_before"]
         assert errors(wire, done["messages"]) == []
+
+
+def test_a_conversation_that_breaks_a_rule_already_is_refused_as_such(tmp_path: Path) -> None:
+    """Its fault is not called one of this program."""
+    messages = agent_session(80)
+    messages[-3]["content"].append({**messages[-3]["content"][1]})
+    path = write_session(tmp_path / "a.json", messages)
+    result = CliRunner().invoke(app, ["compact", str(path), "--window", "20000", "--json"])
+    assert result.exit_code == 2
+    assert "breaks rule" in result.stderr
+    assert "inspect --validate" in result.stderr
