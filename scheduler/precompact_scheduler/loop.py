@@ -23,7 +23,8 @@ T = TypeVar("T")
 
 BLOCK_MS = 400
 """How long a read waits; also how long a stop may take."""
-READ_COUNT = 200
+READ_COUNT = 500
+"""Entries of each stream in one read. Larger batches cost less for each event: of a session only the newest is decided on."""
 TIDY_S = 60.0
 BACKOFF_FIRST_S = 0.1
 BACKOFF_MOST_S = 3.0
