@@ -37,6 +37,8 @@ class Terms:
     limits: Limits
     window: int
     marks: Mapping[str, str] = field(default_factory=dict)
+    instructions: str | None = None
+    """Digest of the caller's prefix as this very call names it; None: it says nothing, what is on record holds."""
     requested: bool = False
     overflow: bool = False
     wait_spent: bool = True
@@ -107,7 +109,9 @@ async def _adopt_once(service: Service, view: SessionView, tag: CandidateTag, te
         limits=terms.limits,
         window=terms.window,
         mode=terms.mode(view),
-        circumstances=_circumstances(view, tag, tail, terms),
+        circumstances=_circumstances(
+            view, tag, tail, terms, same_instructions=await _same_instructions(service, view, tag, terms)
+        ),
     )
     if verdict.action is Action.ADOPT:
         return await _compare_and_set(service, view, tag, tail, terms)
@@ -116,12 +120,25 @@ async def _adopt_once(service: Service, view: SessionView, tag: CandidateTag, te
     return Attempt(adopted=False, reason=verdict.reason.value, view=view)
 
 
-def _circumstances(view: SessionView, tag: CandidateTag, tail: _Tail, terms: Terms) -> Circumstances:
+async def _same_instructions(service: Service, view: SessionView, tag: CandidateTag, terms: Terms) -> bool:
+    """Whether a block's instructions are still the session's (rule 7). Without both digests nobody can tell: the same."""
+    if tag.kind != NATIVE or tag.instructions is None:
+        return True
+    now = terms.instructions
+    if now is None:
+        now = await service.read(reading.prefix_digest(service.session(view.tenant, view.session)))
+    return now in {None, tag.instructions}
+
+
+def _circumstances(
+    view: SessionView, tag: CandidateTag, tail: _Tail, terms: Terms, *, same_instructions: bool
+) -> Circumstances:
     waited_for = [
         seq for seq, call in (*view.open, *view.dead) if terms.marks.get(call.partition(":")[2]) == "pending"
     ]
     return Circumstances(
         same_family=tag.kind != NATIVE or tag.family == family_of(view.model),
+        same_instructions=same_instructions,
         open_call=any(seq < tag.upto for seq in waited_for),
         open_thinking=tail.open_thinking,
         cache_cold=terms.cache_cold(view),

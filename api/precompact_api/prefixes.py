@@ -22,6 +22,8 @@ class Told:
 
     digest: str | None = None
     advice: tuple[str, ...] = ()
+    named: str | None = None
+    """The digest that the caller's next request goes out with, known or not."""
 
 
 async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -> Told:
@@ -33,13 +35,15 @@ async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -
         known = service.prefixes.get(key) or await service.read(
             reading.prefix_digest(service.session(view.tenant, view.session))
         )
-        return Told(known) if known == prefix.digest else Told(advice=(SEND_PREFIX,))
+        if known == prefix.digest:
+            return Told(known, named=known)
+        return Told(advice=(SEND_PREFIX,), named=prefix.digest)
     told = digest_of(prefix)
     if service.prefixes.get(key) != told:
         content = codec.encode(content_of(prefix))
         await service.run(service.ops(view.tenant, view.session).keep_prefix(told, content))
         service.prefixes.put(key, told)
-    return Told(told)
+    return Told(told, named=told)
 
 
 def digest_of(prefix: PrefixBody) -> str:

@@ -111,6 +111,64 @@ async def test_a_block_for_another_model_is_not_adopted(
     assert refused.json()["reason"] == "instructions_changed"
 
 
+SYSTEM = {"system": "You write Python.", "tools": [], "params": {"max_tokens": 1_000}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (SYSTEM, {}, 200),
+        (SYSTEM, {"prefix": SYSTEM}, 200),
+        (SYSTEM, {"prefix": SYSTEM | {"tools": [{"name": "Read", "input_schema": {"type": "object"}}]}}, 412),
+        (SYSTEM, {"prefix": SYSTEM | {"system": "You write Rust."}}, 412),
+        (None, {"prefix": SYSTEM}, 200),
+        (None, {}, 200),
+    ],
+    ids=["unchanged", "sent again", "other tools", "other system", "unknown at the start", "never known"],
+)
+async def test_a_block_made_under_other_instructions_is_not_adopted(
+    service: Service,
+    http: httpx.Client,
+    runner: Runner,
+    told: tuple[dict[str, Any] | None, dict[str, Any], int],
+) -> None:
+    """Rule 7. Where the caller never told its system prompt and tools nobody can tell, and the block is taken."""
+    before, after, status = told
+    messages = [*turns(40, words=12), user("And now?")]
+    prepare(http, messages, {"version": 0, "length": 0}, **({"prefix": before} if before else {}))
+    job = claim(service, "n")
+    service.store.run(service.ops("n").queued(job.jid))
+    assert await runner.run(Ref(service.tenant, "n", job.jid)) == Ended("stored")
+    prepare(http, [], {"version": 0, "length": len(messages)}, **after)
+    answer = adopt(http)
+    assert answer.status_code == status, answer.text
+    if status == 412:
+        assert answer.json()["reason"] == "instructions_changed"
+        kept = read(http, "/v1/sessions/n/candidates")["candidates"]
+        [closed] = [one for one in kept if one["slot"] != "floor"]
+        assert (closed["state"], closed["reason"]) == ("closed", "instructions_changed")
+
+
+@pytest.mark.parametrize(("known", "status"), [(True, "adopted"), (False, "fits")])
+async def test_a_digest_that_this_call_names_counts_before_its_content_has_come(
+    service: Service, http: httpx.Client, runner: Runner, known: bool, status: str
+) -> None:
+    """The next request goes out with these instructions, whatever is still on record."""
+    messages = [*turns(40, words=12), user("And now?")]
+    told = prepare(http, messages, {"version": 0, "length": 0}, prefix=SYSTEM)
+    job = claim(service, "n")
+    service.store.run(service.ops("n").queued(job.jid))
+    assert await runner.run(Ref(service.tenant, "n", job.jid)) == Ended("stored")
+    named = told["prefix"] if known else "0" * 32
+    usage = {"input_tokens": 180_000, "version": 0, "length": len(messages)}
+    seen = {"version": 0, "length": len(messages)}
+    answer = prepare(http, [], seen, prefix={"digest": named}, usage=usage)
+    assert answer["status"] == status, answer["compaction"]
+    if not known:
+        assert answer["compaction"]["reason"] == "instructions_changed"
+        assert "send_prefix" in answer["compaction"]["advice"]
+
+
 async def test_what_it_cost_is_told_for_job_candidate_session_and_tenant(
     service: Service, http: httpx.Client, runner: Runner
 ) -> None:

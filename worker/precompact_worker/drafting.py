@@ -128,6 +128,7 @@ def draft(
         cid=candidate_id(job, floor=floor),
         kind="summary" if native is None else NATIVE,
         family="" if native is None else native.family,
+        instructions=None if native is None else snapshot.instructions,
         version=job.version,
         upto=plan.upto,
         prefix=snapshot.prefix(plan.upto),

@@ -75,6 +75,8 @@ class Snapshot:
     replaced_before: int
     """Tokens of `[0, base.upto)` in the context as it stands, less what clearing saves behind that."""
     held: Held = NOTHING_HELD
+    instructions: str | None = None
+    """Digest of the caller's system prompt, tools and parameters; None while they are not on record."""
 
     @property
     def format(self) -> Format:
@@ -101,6 +103,7 @@ async def take_snapshot(
     store: AsyncStore, keys: SessionKeys, view: SessionView, refreshed: CandidateTag | None
 ) -> Snapshot:
     """Reads what a job needs in chunks. Raises `SnapshotGone` when entries vanish meanwhile, and what Redis raises."""
+    instructions = await store.run(reading.prefix_digest(keys))
     base = await _read_base(store, keys, view, refreshed)
     metas = await _read_metas(store, keys, base.read_from, view.length)
     before = await _cum_at(store, keys, base.read_from)
@@ -114,6 +117,7 @@ async def take_snapshot(
         pinned=await _read_pinned(store, keys, base),
         replaced_before=await _tokens_before(store, keys, view, base.upto),
         held=await _read_held(store, keys, view),
+        instructions=instructions,
     )
 
 

@@ -94,6 +94,8 @@ class CandidateTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     kind: str = "summary"
     family: str = ""
     """Native: the models that may read it."""
+    instructions: str | None = None
+    """Native: digest of the caller's prefix (system prompt, tools, parameters) at the job's start; None = none on record."""
     preset: str
     preset_version: str
     tokens_before: int
