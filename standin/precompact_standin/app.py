@@ -17,6 +17,9 @@ from starlette.types import Receive, Scope, Send
 
 from precompact_standin import anthropic, openai
 from precompact_standin.answers import Answer
+from precompact_standin.aws import errors as aws_errors
+from precompact_standin.aws.invoke import invoke, invoke_stream
+from precompact_standin.aws.signature import Target, is_signed, read_signature
 from precompact_standin.control import control_routes
 from precompact_standin.delivery import ABORT, Delivery
 from precompact_standin.faults import ON_THE_WAY
@@ -39,6 +42,7 @@ class Protocol:
 
 
 ANTHROPIC = Protocol(anthropic.refused, anthropic.faulty, anthropic.key_of, "request-id")
+BEDROCK = Protocol(aws_errors.refused, aws_errors.faulty, anthropic.key_of, aws_errors.ID_HEADER)
 OPENAI = Protocol(openai.refused, openai.faulty, openai.key_of, "x-request-id")
 
 
@@ -62,7 +66,8 @@ ENDPOINTS = (
         generates=False,
         also=("/anthropic/v1/messages/count_tokens",),
     ),
-    Endpoint("/model/{model}/invoke", ANTHROPIC, anthropic.bedrock),
+    Endpoint("/model/{model}/invoke", BEDROCK, invoke),
+    Endpoint("/model/{model}/invoke-with-response-stream", BEDROCK, invoke_stream),
     Endpoint("/v1/responses", OPENAI, openai.responses, also=("/openai/v1/responses", "/openai/responses")),
     Endpoint(
         "/v1/responses/compact",
@@ -105,7 +110,9 @@ class StandIn:
 
     def _route(self, endpoint: Endpoint, path: str) -> Route:
         async def serve(request: Request) -> Delivery:
-            return self.serve(endpoint, request.headers, await request.body(), request.path_params)
+            raw_path = request.scope["raw_path"].partition(b"?")[0].decode()
+            target = Target(request.method, raw_path, request.scope["query_string"].decode())
+            return self.serve(endpoint, request.headers, await request.body(), request.path_params, target)
 
         return Route(path, serve, methods=["POST"])
 
@@ -115,11 +122,14 @@ class StandIn:
         raw_headers: Mapping[str, str],
         content: bytes,
         named: Mapping[str, str] | None = None,
+        target: Target | None = None,
     ) -> Delivery:
         """Answer one request; what comes back is an ASGI response that has not been sent yet."""
         state, protocol = self.state, endpoint.protocol
         headers = dict(raw_headers)
+        target = target or Target(path=endpoint.path)
         entry = state.log.note("POST", endpoint.path, headers, len(content))
+        entry["url"] = target.path
         request_id = entry["request_id"] = state.next_id("req")
         fault = None
         try:
@@ -129,7 +139,7 @@ class StandIn:
             if answer is None:
                 body = _parsed(content)
                 entry.update(outline(body))
-                workspace = _let_in(state, protocol.key(headers))
+                workspace = self._let_in(protocol, headers, content, target, entry)
                 call = Call(
                     request_id, endpoint.path, headers, body, workspace, fault, reply, named or {}, entry
                 )
@@ -141,6 +151,25 @@ class StandIn:
         on_the_way = fault if fault and fault.kind in ON_THE_WAY else None
         answer = answer.with_headers({protocol.id_header: request_id})
         return Delivery(answer, state.scenario.pace, on_the_way)
+
+    def _let_in(
+        self,
+        protocol: Protocol,
+        headers: Mapping[str, str],
+        content: bytes,
+        target: Target,
+        entry: dict[str, Any],
+    ) -> str:
+        """The workspace of whoever asks: by key, or by signature. Raises a 401 or 403."""
+        key = protocol.key(headers)
+        if is_signed(headers):
+            signed = read_signature(headers, content, target, self.state.scenario.signers)
+            entry["signed"] = {"scope": signed.scope, "proven": signed.is_proven}
+            key = signed.key
+        workspace = self.state.workspace(key)
+        if workspace is None:
+            raise Refusal("invalid api key", 401, "authentication_error", code="invalid_api_key")
+        return workspace
 
 
 def create_app(scenario: Scenario | None = None, ranks: Path | None = None) -> StandIn:
@@ -162,13 +191,6 @@ def _parsed(content: bytes) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise Refusal("The request body is not a JSON object")
     return body
-
-
-def _let_in(state: State, key: str) -> str:
-    workspace = state.workspace(key)
-    if workspace is None:
-        raise Refusal("invalid api key", 401, "authentication_error", code="invalid_api_key")
-    return workspace
 
 
 def _reset(send: Send) -> None:

@@ -144,6 +144,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     keys: dict[str, str] = {}
     """Key -> workspace. Empty: every key is good and has a workspace of its own."""
+    signers: dict[str, str] = {}
+    """Access key -> secret of those who sign requests as AWS does. Empty: signatures are read, not checked."""
     models: dict[str, ModelRow] = {}
     only_known_models: bool = False
     """Whether a model that neither the scenario nor the built-in table knows is refused with 404."""

@@ -9,7 +9,7 @@ from precompact_standin.ratelimits import Verdict
 from precompact_standin.refusal import Refusal
 from precompact_standin.scenario import Fault, FaultKind
 
-_FAULTS: Mapping[FaultKind, tuple[int, str, str, str]] = {
+FAULTS: Mapping[FaultKind, tuple[int, str, str, str]] = {
     FaultKind.RATE_LIMITED: (429, "rate_limit_error", "", "This request would exceed your rate limit"),
     FaultKind.SPEND_LIMITED: (
         429,
@@ -60,9 +60,9 @@ def faulty(fault: Fault, request_id: str) -> Answer | None:
     retry = {"retry-after": fault.retry_after} if fault.retry_after else {}
     if (page := page_of(fault)) is not None:
         return page.with_headers(retry)
-    if fault.kind not in _FAULTS:
+    if fault.kind not in FAULTS:
         return None
-    status, error_type, code, message = _FAULTS[fault.kind]
+    status, error_type, code, message = FAULTS[fault.kind]
     refusal = Refusal(
         fault.message or message, status, error_type, code=fault.code or code or None, headers=retry
     )

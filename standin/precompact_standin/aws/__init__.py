@@ -1,0 +1,1 @@
+"""What AWS puts around a protocol: signed requests, event streams, errors of its own."""
