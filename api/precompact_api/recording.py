@@ -246,4 +246,12 @@ def _usage(usage: UsageBody | None, seen: SeenBody | None) -> Usage | None:
     if usage is None:
         return None
     length = usage.length if usage.length is not None else seen.length if seen is not None else None
-    return None if length is None else Usage(usage.input_tokens, usage.version, length)
+    if length is None:
+        return None
+    return Usage(
+        usage.input_tokens,
+        usage.version,
+        length,
+        read=usage.cache_read_tokens,
+        written=usage.cache_write_tokens,
+    )

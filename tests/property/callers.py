@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from precompact_shared.store.ops import Changes, Create, Limits
 from precompact_shared.store.types import Answer, Seen, Usage
 from tests.property.players import Client, Request, deliver, read
@@ -121,4 +123,5 @@ class Callers(Scene):
         length = max(0, view.length - self.rng.choice((0, 0, 1, 3, -2)))
         model = self.rng.choice((None, None, "m1", "m2"))
         usage = Usage(self.rng.choice((0, 50, 500)), version, length, self.rng.choice((None, None, "m1")))
+        usage = msgspec.structs.replace(usage, read=usage.total // 2, written=self.rng.choice((0, 7)))
         return Changes(usage=usage, model=model, window=self.rng.choice((None, 1000)))

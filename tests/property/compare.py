@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import msgspec
+
 from precompact_shared.engine import versions as twin
 from precompact_shared.engine.versions import values
 from precompact_shared.store.types import Answer, CheckpointTag, JobTag, SessionView
@@ -24,7 +26,9 @@ _ANSWER = (
     "deadline_ms",
 )
 _VIEW = tuple(
-    f.name for f in fields(values.View) if f.name not in {"candidates", "job", "open", "dead", "orphans"}
+    f.name
+    for f in fields(values.View)
+    if f.name not in {"candidates", "job", "open", "dead", "orphans", "agent_cache"}
 )
 _JOB = tuple(f.name for f in fields(values.Job) if f.name not in {"lease_until_ms", "ended_ms"})
 _CANDIDATE = tuple(f.name for f in fields(values.Candidate))
@@ -100,6 +104,8 @@ def _same_view(where: str, real: SessionView, pure: values.View) -> None:
     for tag, candidate in zip(real.candidates, pure.candidates, strict=True):
         for name in _CANDIDATE:
             _equal(f"{where}.{tag.cid}.{name}", getattr(tag, name), getattr(candidate, name))
+    cache = real.agent_cache and msgspec.structs.astuple(real.agent_cache)
+    _equal(f"{where}.agent_cache", cache, pure.agent_cache)
     _same_job(f"{where}.job", real.job, pure.job)
 
 

@@ -9,6 +9,7 @@ from precompact_shared.engine.versions import values
 from precompact_shared.store.ops import Changes, Limits
 from precompact_shared.store.types import CandidateTag, CheckpointTag, NewEntry, Seen
 
+_USAGE = tuple(f.name for f in fields(values.Usage))
 _CANDIDATE = tuple(f.name for f in fields(values.Candidate))
 
 
@@ -22,7 +23,7 @@ def pure_changes(changes: Changes | None) -> values.Changes | None:
     if changes is None:
         return None
     usage = changes.usage
-    pure = None if usage is None else values.Usage(usage.total, usage.version, usage.length, usage.model)
+    pure = None if usage is None else values.Usage(**{name: getattr(usage, name) for name in _USAGE})
     return values.Changes(pure, changes.model, changes.window, changes.max_output, changes.overflow)
 
 

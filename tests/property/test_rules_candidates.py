@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from precompact_shared.store.ops import Announcement, Changes
-from precompact_shared.store.types import Seen, Usage
+from precompact_shared.store.types import AgentCache, Seen, Usage
 from tests.property.making import candidate_tag
 from tests.property.stage import Stage
 
@@ -347,6 +347,20 @@ def test_rule_14_usage_from_before_the_adoption_is_no_base_for_sizes(stage: Stag
     assert not stage.view.anchored
     stage.append([], seen=stage.seen, changes=Changes(usage=Usage(total=900, version=0, length=4)))
     assert not stage.view.anchored
+
+
+def test_the_agents_own_cache_facts_stand_as_long_as_the_usage_that_told_them(stage: Stage) -> None:
+    """Another context has another prefix, of which nothing is known yet."""
+    stage.has(4)
+    assert stage.view.agent_cache is None
+    told = Usage(total=900, version=0, length=4, read=700, written=50)
+    stage.append([], seen=stage.seen, changes=Changes(usage=told))
+    assert stage.view.agent_cache == AgentCache(stage.now_ms, 900, 700, 50)
+    at_ms, stage.now_ms = stage.now_ms, stage.now_ms + 5_000
+    stage.append([], seen=stage.seen, changes=Changes(usage=told))
+    assert stage.view.agent_cache == AgentCache(at_ms, 900, 700, 50)
+    stage.take(stage.make("a", 3))
+    assert stage.view.agent_cache is None
 
 
 def test_rule_14_usage_from_before_a_revert_is_no_base_although_the_content_stayed(stage: Stage) -> None:

@@ -26,6 +26,20 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int
     length: int
     model: str | None = None
+    read: int = 0
+    """Tokens of it that came from the provider's cache."""
+    written: int = 0
+    """Tokens of it that were written there."""
+
+
+class AgentCache(msgspec.Struct, frozen=True, array_like=True):
+    """What the agent's last valid usage said of its provider's prompt cache."""
+
+    at_ms: int
+    """When it was told."""
+    prompt_tokens: int
+    read_tokens: int
+    written_tokens: int
 
 
 class NewEntry(msgspec.Struct, frozen=True):
@@ -224,6 +238,8 @@ class SessionView(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     context_tokens: int = 0
     """Our own estimate of insert and tail, without the overhead."""
     parent: str | None = None
+    agent_cache: AgentCache | None = None
+    """None where nothing valid was reported of this context: the prefix may be anywhere."""
 
 
 class Answer(Frozen, frozen=True, kw_only=True, omit_defaults=True):

@@ -57,7 +57,7 @@ def append(
     refusal = refusal or full(session, session.length, fresh, limits or Limits())
     if refusal:
         return state, refusal
-    after = with_changes(grown(session, fresh, now_ms), changes or Changes())
+    after = with_changes(grown(session, fresh, now_ms), changes or Changes(), now_ms)
     if after != session:
         after = touched(after)
     answer = Outcome("ok", appended=len(fresh), at=start + len(entries))

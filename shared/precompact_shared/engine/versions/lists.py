@@ -35,7 +35,7 @@ def sync(
     changes = changes or Changes()
     answer = Outcome("ok", appended=len(entries) - common, at=len(entries), common=common)
     if not heal and common == session.length:
-        after = with_changes(grown(session, entries[common:], now_ms), changes)
+        after = with_changes(grown(session, entries[common:], now_ms), changes, now_ms)
         facts = {"appended": answer.appended, "at": answer.at, "common": common}
         return shown(after if after == session else touched(after), "ok", **facts)
     removes = common < session.length
@@ -44,7 +44,7 @@ def sync(
     )
     if heal:
         session = replace(session, cp_at=session.version, anchor=None)
-    session = with_changes(grown(session, entries[common:], now_ms), changes)
+    session = with_changes(grown(session, entries[common:], now_ms), changes, now_ms)
     return remember(session, req, replace(answer, rewound=removes, popped=popped))
 
 

@@ -22,6 +22,8 @@ class Anchor:
     total: int
     version: int
     length: int
+    cache: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """When it was told; tokens of the prompt, read from the cache, written to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ def view(session: Session) -> View:
         entry_bytes=sum(entry.size for entry in session.entries),
         overhead=session.overhead or 0,
         context_tokens=context_tokens(session),
+        agent_cache=session.anchor.cache if session.anchor else None,
     )
 
 

@@ -8,13 +8,13 @@ from precompact_shared.engine.versions.session import Anchor, Session, size
 from precompact_shared.engine.versions.values import Changes, Usage
 
 
-def with_changes(session: Session, changes: Changes) -> Session:
+def with_changes(session: Session, changes: Changes, now_ms: int) -> Session:
     """The session after what the call brought along; the same object when nothing changed."""
     switched = bool(changes.model and session.model and changes.model != session.model)
     session = _with_model(session, changes, switched=switched)
     unnamed = switched and changes.usage is not None and changes.usage.model is None
     if changes.usage and not unnamed and is_base(session, changes.usage):
-        session = _anchored(session, changes.usage)
+        session = _anchored(session, changes.usage, now_ms)
     if changes.overflow and size(session) != (session.observed_limit or 0):
         session = replace(session, observed_limit=size(session))
     return session
@@ -44,10 +44,11 @@ def _with_model(session: Session, changes: Changes, *, switched: bool) -> Sessio
     return session
 
 
-def _anchored(session: Session, usage: Usage) -> Session:
+def _anchored(session: Session, usage: Usage, now_ms: int) -> Session:
     insert = session.top.insert_tokens if session.top else 0
-    anchor = Anchor(usage.total, usage.version, usage.length)
-    if anchor == session.anchor:
+    cache = (now_ms, usage.total, usage.read, usage.written)
+    anchor = Anchor(usage.total, usage.version, usage.length, cache)
+    if session.anchor and replace(session.anchor, cache=cache) == anchor:
         return session
     found = max(0, usage.total - insert - session.tokens_of(session.upto, usage.length))
     least = found if session.overhead is None else min(found, session.overhead)

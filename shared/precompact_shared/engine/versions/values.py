@@ -36,6 +36,8 @@ class Usage:
     version: int
     length: int
     model: str | None = None
+    read: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,8 @@ class View:
     entry_bytes: int
     overhead: int
     context_tokens: int
+    agent_cache: tuple[int, int, int, int] | None = None
+    """When the last valid usage was told; its prompt, cache-read and cache-written tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 -- Facts a call brings along: usage (rule 14), model, window, overflow. Returns whether anything changed.
 local function drop_anchor()
-  set('anc_total', 0); set('anc_len', 0); set('anc_cum', 0)
+  set('anc_total', 0); set('anc_len', 0); set('anc_cum', 0); set('cache', '')
 end
 local function usage_counts(u)
   if u.total <= 0 or u.version < num('cpat') or u.version < num('rw') or u.version > num('v') then return false end
@@ -13,6 +13,7 @@ local function apply_usage(u)
   if num('anc_total') == u.total and num('anc_len') == u.length and num('anc_v') == u.version then return false end
   local cum = cum_at(u.length)
   set('anc_total', u.total); set('anc_len', u.length); set('anc_cum', cum); set('anc_v', u.version)
+  set('cache', string.format('[%.0f,%.0f,%.0f,%.0f]', NOW, u.total, u.read or 0, u.written or 0))
   local fixed = math.max(0, u.total - (num('instok') + math.max(0, cum - num('cumup'))))
   if not field('over') or fixed < num('over') then set('over', fixed) end
   set('obs', '')

@@ -16,7 +16,7 @@ local function view()
     observed_limit=tonumber(S.obs), gap_ms=num('gap'), overhead=num('over'),
     context_tokens=num('instok') + num('cum') - num('cumup'), parent=field('parent'), job=live_job(),
     open=some(list(S.open)), dead=some(pairs_of(list(S.dead))), orphans=some(pairs_of(list(S.orph))),
-    candidates=some(cands)}
+    candidates=some(cands), agent_cache=some(list(S.cache))}
   return v
 end
 local function reply(o, answer)
