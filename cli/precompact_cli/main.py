@@ -9,6 +9,7 @@ import typer
 
 from precompact_cli.exits import Exit, told
 from precompact_cli.view import View
+from precompact_cli.writers import Writer
 
 app = typer.Typer(
     name="precompact",
@@ -33,11 +34,16 @@ Speed = Annotated[
     float | None,
     typer.Option(min=0.1, max=1_000, help="How many times as fast as recorded; default: chosen, and told."),
 ]
-Url = Annotated[str, typer.Option(help="Address of the running service.")]
-Key = Annotated[
-    str, typer.Option(prompt="Key", hide_input=True, help="A tenant's key; asked for when it is not given.")
+Url = Annotated[
+    str | None, typer.Option(help="Address of the running service; else PRECOMPACT_URL, else that of `up`.")
 ]
-LOCAL_URL = "http://127.0.0.1:8420"
+Key = Annotated[str | None, typer.Option(help="A tenant's key; else PRECOMPACT_KEY, else it is asked for.")]
+Latest = Annotated[bool, typer.Option("--latest", help="Take the newest log on this machine.")]
+Viewed = Annotated[
+    View,
+    typer.Option("--view", help="Of a log with compactions: all of it, or the context before or after them."),
+]
+Sidechain = Annotated[int, typer.Option(min=0, help="Number of a sub-agent in the log, from 1.")]
 
 
 @app.command()
@@ -71,47 +77,83 @@ def up(  # noqa: PLR0917 - options are keywords to whoever types them
 
 
 @app.command()
-def demo(
+def demo(  # noqa: PLR0917
     recording: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="A recording to play; default: the sample that ships."),
+        typer.Argument(
+            metavar="[FILE]", help="A log or provider JSON to play; default: the sample that ships."
+        ),
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The same, as an option.")] = None,
+    latest: Latest = False,
+    view: Viewed = View.HISTORY,
+    sidechain: Sidechain = 0,
+    provider: Annotated[Writer, typer.Option(help="Who writes the summaries.")] = Writer.SCRIPTED,
+    standin: Annotated[
+        bool,
+        typer.Option("--standin", help="Start a stand-in for the provider: its SDK, no key, no cost."),
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="The provider's model; default: a small one, as in the settings.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Name of a preset.")] = "precompact",
+    summary_s: Annotated[
+        float,
+        typer.Option(min=0, max=600, help="Seconds of session time a summary takes, where it can be set."),
+    ] = 20.0,
     speed: Speed = None,
     window: Window = None,
     as_json: Json = False,
 ) -> None:
     """Play a recorded session through the whole service; ends with one line of JSON."""
     with told():
-        from precompact_cli.demo import run_demo
+        from precompact_cli.demo import DemoOptions, run_demo
+        from precompact_cli.source import choose_source
+        from precompact_cli.summariser import Summariser
 
-        _end(run_demo(file or recording, speed=speed, window=window, quiet=as_json))
+        named = file or recording
+        is_sample = named is None and not latest
+        source = None if is_sample else choose_source(named, latest=latest, view=view, sidechain=sidechain)
+        summariser = Summariser(
+            writer=provider, preset=preset, model=model, is_standin=standin, takes_s=summary_s
+        )
+        options = DemoOptions(source=source, speed=speed, window=window, summariser=summariser, quiet=as_json)
+        _end(run_demo(options))
 
 
 @app.command()
 def replay(  # noqa: PLR0917
-    files: Annotated[list[Path], typer.Argument(help="Recordings to play, one after the other.")],
-    key: Key,
-    url: Url = LOCAL_URL,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Logs or provider JSON, played one after the other.")
+    ] = None,
+    latest: Latest = False,
+    view: Viewed = View.HISTORY,
+    sidechain: Sidechain = 0,
+    url: Url = None,
+    key: Key = None,
     speed: Speed = None,
     window: Window = None,
     as_json: Json = False,
 ) -> None:
-    """Play recordings through a running service, as an agent would; one line of JSON for each."""
+    """Play sessions through a running service, as an agent would; one line of JSON for each, several are summed."""
     with told():
-        from precompact_cli.replay import run_replay
+        from precompact_cli.access import find_access
+        from precompact_cli.replay import ReplayOptions, run_replay
+        from precompact_cli.source import choose_sources
 
-        _end(run_replay(files, url=url, key=key, speed=speed, window=window, quiet=as_json))
+        sources = choose_sources(files or [], latest=latest, view=view, sidechain=sidechain)
+        options = ReplayOptions(
+            sources=sources, access=find_access(url, key), speed=speed, window=window, quiet=as_json
+        )
+        _end(run_replay(options))
 
 
 @app.command()
 def inspect(  # noqa: PLR0917
     file: Annotated[Path | None, typer.Argument(help="A log or provider JSON, as for compact.")] = None,
-    latest: Annotated[bool, typer.Option("--latest", help="Take the newest log on this machine.")] = False,
-    view: Annotated[
-        View, typer.Option(help="Of a log with compactions: all of it, or the context before or after them.")
-    ] = View.HISTORY,
-    sidechain: Annotated[int, typer.Option(min=0, help="Number of a sub-agent in the log, from 1.")] = 0,
+    latest: Latest = False,
+    view: Viewed = View.HISTORY,
+    sidechain: Sidechain = 0,
     window: Window = None,
     validate: Annotated[
         bool, typer.Option("--validate", help="Name every provider rule it breaks; 1 if it would be refused.")
@@ -159,16 +201,18 @@ def compact(  # noqa: PLR0917
 @app.command()
 def why(
     session: Annotated[str, typer.Argument(help="Id of the session.")],
-    key: Key,
-    url: Url = LOCAL_URL,
+    url: Url = None,
+    key: Key = None,
     last: Annotated[int, typer.Option(min=1, max=100, help="How many decisions to show.")] = 10,
     as_json: Json = False,
 ) -> None:
     """Say why something happened to a session, or why nothing did."""
     with told():
+        from precompact_cli.access import find_access
         from precompact_cli.why import run_why
 
-        _end(run_why(session, url=url, key=key, last=last, as_json=as_json))
+        access = find_access(url, key)
+        _end(run_why(session, url=access.url, key=access.key, last=last, as_json=as_json))
 
 
 @app.command()

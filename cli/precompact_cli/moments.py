@@ -48,6 +48,8 @@ class Moment:
     """How things stand behind one `prepare`. Times in seconds of session time, sizes in tokens."""
 
     session_s: float
+    total_s: float
+    """Of the whole session."""
     call: int
     calls: int
     length: int

@@ -143,6 +143,7 @@ class Player:
         self._tokens = context.tokens or self._tokens
         moment = Moment(
             session_s=self._recording.pace.between(0, call.prefix),
+            total_s=self._recording.pace.total_s,
             call=number,
             calls=len(self._recording.calls),
             length=context.length,

@@ -17,8 +17,6 @@ from precompact_cli.view import View
 from precompact_shared.engine.formats import InvalidEntry, facts
 from precompact_shared.engine.types import Format, Message, Role
 
-SAMPLE = Path(__file__).with_name("sample") / "session.json"
-"""The session that ships: written for this purpose, a recording of nobody."""
 _SHAPE = '{"format": "anthropic" | "openai-chat" | "openai-responses", "messages": [...]}'
 _MOST_BYTES = 512 * 1024 * 1024
 

@@ -9,9 +9,11 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
+from pydantic import ValidationError
 
 from precompact_cli.exits import InputRefused
 from precompact_shared.errors import Refused, Unavailable
+from precompact_shared.policy import Policy
 
 TIMEOUT_S = 15.0
 
@@ -26,7 +28,7 @@ class Records:
     """One session's records, read with a tenant's key."""
 
     def __init__(self, url: str, key: str, session: str) -> None:
-        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S)
+        self._http = _connection(url, key)
         self._path = f"/v1/sessions/{quote(session, safe=':@')}"
 
     def __enter__(self) -> Self:
@@ -47,21 +49,22 @@ class Records:
         found = body.get(what)
         return list(found) if isinstance(found, list) else []
 
+    def usage(self) -> dict[str, Any]:
+        """What compacting the session has used and cost so far."""
+        return self._get("/usage")
+
     def _get(self, call: str) -> dict[str, Any]:
-        try:
-            answer = self._http.get(self._path + call)
-        except httpx.InvalidURL:
-            raise InputRefused("--url is no address; give one such as http://127.0.0.1:8420.") from None
-        except httpx.HTTPError as error:
-            raise Unavailable(
-                f"The service does not answer ({type(error).__name__}); is `precompact up` running, is --url right?"
-            ) from None
-        body = _json(answer)
-        if answer.status_code != httpx.codes.OK:
-            raise NotAnswered(
-                f"{body.get('title') or 'The service refused'}: {body.get('detail') or answer.status_code}"
-            )
-        return body
+        return _got(self._http, self._path + call)
+
+
+def read_policy(url: str, key: str) -> Policy | None:
+    """The policy of the key's tenant; None for one that this version cannot read."""
+    with _connection(url, key) as http:
+        body = _got(http, "/v1/policy")
+    try:
+        return Policy.model_validate(body)
+    except ValidationError:
+        return None
 
 
 def discarded(candidates: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -85,3 +88,24 @@ def _json(answer: httpx.Response) -> dict[str, Any]:
     except ValueError:
         raise Unavailable("What answers at --url is not precompact; check the address.") from None
     return body if isinstance(body, dict) else {}
+
+
+def _connection(url: str, key: str) -> httpx.Client:
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_S)
+
+
+def _got(http: httpx.Client, path: str) -> dict[str, Any]:
+    try:
+        answer = http.get(path)
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+        raise InputRefused("--url is no address; give one such as http://127.0.0.1:8420.") from None
+    except httpx.HTTPError as error:
+        raise Unavailable(
+            f"The service does not answer ({type(error).__name__}); is `precompact up` running, is --url right?"
+        ) from None
+    body = _json(answer)
+    if answer.status_code != httpx.codes.OK:
+        raise NotAnswered(
+            f"{body.get('title') or 'The service refused'}: {body.get('detail') or answer.status_code}"
+        )
+    return body

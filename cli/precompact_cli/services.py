@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,10 +62,13 @@ def processes(
     *,
     log: Log = None,
     restarts: bool = False,
+    beside: Sequence[Program] = (),
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[Services]:
     """API, scheduler and worker as children, ready to work; they end with the block, whatever ends it.
 
-    `log` gets their lines with a prefix; without it each writes a file in `log_dir`.
+    `log` gets their lines with a prefix; without it each writes a file in `log_dir`. `beside` are started first,
+    `env` is added to what the three are told.
     """
     port = settings.api_port or free_port()
     settings = settings.model_copy(update={"api_port": port})
@@ -75,7 +78,8 @@ def processes(
     with ExitStack() as stack:
         supervisor = stack.enter_context(Supervisor())
         services = Services(url, settings, supervisor, embedded, log_dir)
-        for program in _programs(settings, url, restarts=restarts):
+        own = _programs(settings, url, {**as_environment(settings), **(env or {})}, restarts=restarts)
+        for program in (*beside, *own):
             supervisor.start(program, log=log or log_dir / f"{program.name}.log")
         yield services
 
@@ -113,8 +117,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def _programs(settings: Settings, url: str, *, restarts: bool) -> Iterator[Program]:
-    env = as_environment(settings)
+def _programs(settings: Settings, url: str, env: Mapping[str, str], *, restarts: bool) -> Iterator[Program]:
     checks = {"api": lambda: answers(f"{url}/readyz"), "worker": lambda: _worker_answers(settings)}
     for name in ("api", "scheduler", "worker"):
         yield Program(

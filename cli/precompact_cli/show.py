@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,19 +11,18 @@ from rich.console import Console
 
 import precompact
 from precompact_cli.pacing import IDLE_MOST_S, STEP_S, choose_speed
-from precompact_cli.playing import Options, Outcome, Player
-from precompact_cli.recording import Recording, read_recording
+from precompact_cli.playing import Options, Player
+from precompact_cli.recording import Recording
 from precompact_cli.report import report
 from precompact_cli.service_records import Records, discarded
 from precompact_cli.sizes import Sizes, measure
+from precompact_cli.spending import spent_on, told_spending
 from precompact_cli.timeline import Silence, Timeline, View
 from precompact_cli.windows import Choice, choose_window
 from precompact_cli.wiretap import Wiretap
-from precompact_shared.engine.preset import load_preset
 from precompact_shared.errors import Refused
+from precompact_shared.policy import Policy
 
-SUMMARISER_S = 20.0
-"""What a summary takes in the demo, in session time."""
 WAIT_S = 30.0
 """How long the agent lets itself be blocked at the hard limit, in session time; a shorter one hides stalls."""
 
@@ -53,22 +51,36 @@ class Part:
         return f"play-{name[:120]}-{uuid4().hex[:8]}"
 
 
-def rehearse(path: Path, *, window: int | None, speed: float | None, preset: str) -> Part:
-    """Reads and measures a recording. Raises InputRefused for a file that is none."""
-    recording = read_recording(path)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What was asked for; None: chosen by what is played. `most_speed` binds a chosen speed alone."""
+
+    window: int | None = None
+    speed: float | None = None
+    most_speed: float | None = None
+
+    def speed_of(self, recording: Recording) -> float:
+        """How many times as fast as recorded."""
+        if self.speed is not None:
+            return self.speed
+        chosen = choose_speed(recording.pace.total_s)
+        return chosen if self.most_speed is None else min(chosen, self.most_speed)
+
+
+def rehearse(recording: Recording, policy: Policy, wishes: Wishes) -> Part:
+    """Measures a recording for a play under a tenant's policy. Raises InputRefused for a window without room."""
     sizes = measure(recording)
-    choice = choose_window(recording, sizes, load_preset(preset), window)
     return Part(
         recording=recording,
         sizes=sizes,
-        window=choice,
-        speed=speed or choose_speed(recording.pace.total_s),
+        window=choose_window(recording, sizes, policy, wishes.window),
+        speed=wishes.speed_of(recording),
     )
 
 
-def view_of(*, quiet: bool) -> View:
+def view_of(*, quiet: bool, title: str = "precompact") -> View:
     """A timeline on stderr, or nothing."""
-    return Silence() if quiet else Timeline(Console(file=sys.stderr))
+    return Silence() if quiet else Timeline(Console(file=sys.stderr), title)
 
 
 def announce(view: View, part: Part, summariser: str) -> None:
@@ -90,7 +102,9 @@ def announce(view: View, part: Part, summariser: str) -> None:
         view.note(f"{recording.left_out} recorded calls left out: they do not continue the list of messages")
 
 
-def play(part: Part, view: View, *, url: str, key: str, summariser_s: float | None) -> dict[str, Any]:
+def play(
+    part: Part, view: View, *, url: str, key: str, summariser_s: float | None, preset: str | None
+) -> dict[str, Any]:
     """Plays it through the service at `url`; the figures of the play."""
     recording, session_id = part.recording, part.session_id
     tap = Wiretap()
@@ -114,16 +128,22 @@ def play(part: Part, view: View, *, url: str, key: str, summariser_s: float | No
             outcome = player.play()
         except precompact.PrecompactError as error:
             raise PlayStopped(f"The play stopped: {error}") from None
-        wasted = _close_books(outcome, records)
-    return report(
-        recording,
-        outcome,
-        session=session_id,
-        window=part.window.window,
-        speed=part.speed,
-        summariser_s=summariser_s,
-        discarded=wasted,
-    )
+        candidates, jobs = records.listed("candidates"), records.listed("jobs")
+        outcome.books.check_chain(_chain(records))
+        spent = spent_on(jobs, records.usage(), preset)
+        view.note(told_spending(spent))
+    return {
+        **report(
+            recording,
+            outcome,
+            session=session_id,
+            window=part.window.window,
+            speed=part.speed,
+            summariser_s=summariser_s,
+            discarded=discarded(candidates, jobs),
+        ),
+        **spent,
+    }
 
 
 def is_sound(figures: dict[str, Any]) -> bool:
@@ -131,7 +151,5 @@ def is_sound(figures: dict[str, Any]) -> bool:
     return figures["lost"] == 0 and figures["doubled"] == 0 and figures["valid"] is True
 
 
-def _close_books(outcome: Outcome, records: Records) -> dict[str, int]:
-    chain = {str(one.get("cid") or one.get("id")): int(one["upto"]) for one in records.listed("checkpoints")}
-    outcome.books.check_chain(chain)
-    return discarded(records.listed("candidates"), records.listed("jobs"))
+def _chain(records: Records) -> dict[str, int]:
+    return {str(one.get("cid") or one.get("id")): int(one["upto"]) for one in records.listed("checkpoints")}

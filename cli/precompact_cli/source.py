@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,26 +15,33 @@ from precompact_cli.view import View
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """`file` None: the newest log below the home folder, named on stderr when it is read."""
+    """Which file, and what of it."""
 
-    file: Path | None
+    file: Path
     view: View = View.HISTORY
     sidechain: int = 0
     """Number of a sub-agent of a log, from 1; 0 is the main thread."""
 
     def read(self) -> Recording:
         """The recording. Raises InputRefused, which says what to do."""
-        return read_recording(self.file or _newest(), self.view, sidechain=self.sidechain)
+        return read_recording(self.file, self.view, sidechain=self.sidechain)
 
 
 def choose_source(file: Path | None, *, latest: bool, view: View, sidechain: int) -> Source:
     """The source that was asked for. Raises InputRefused unless it is either a file or `latest`."""
     if (file is None) != latest:
         raise InputRefused("Name a file, or ask for the newest log with --latest; one of the two.")
-    return Source(file=file, view=view, sidechain=sidechain)
+    return Source(file=file or _newest(), view=view, sidechain=sidechain)
+
+
+def choose_sources(files: Sequence[Path], *, latest: bool, view: View, sidechain: int) -> list[Source]:
+    """The same for one file or several."""
+    found: Sequence[Path | None] = files or [None]
+    return [choose_source(file, latest=latest, view=view, sidechain=sidechain) for file in found]
 
 
 def _newest() -> Path:
+    """The newest log below the home folder, named on stderr."""
     found = newest_log(Path.home())
     if found is None:
         raise InputRefused(

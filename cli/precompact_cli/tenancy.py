@@ -5,14 +5,10 @@ from __future__ import annotations
 from redis.exceptions import RedisError
 
 from precompact_shared.errors import Unavailable
-from precompact_shared.policy import Policy, ProviderName, ProviderSpec
+from precompact_shared.policy import Policy
 from precompact_shared.store import tenants
 from precompact_shared.store.connection import sync_client
 from precompact_shared.store.executor import SyncStore
-
-P95_ALLOWANCE = 1.25
-"""How much longer than the scripted delay a job takes at the slow end: loading, queueing, storing."""
-
 
 OWNER = frozenset({tenants.Scope.AGENT, tenants.Scope.OPS})
 
@@ -51,12 +47,3 @@ def _admit(
     issued = tenants.issue_key(tenant, scopes)
     store.run(issued.op)
     return issued.secret
-
-
-def scripted_policy(summariser_s: float, speed: float) -> Policy:
-    """A policy whose summariser takes `summariser_s` of session time, at a play that runs `speed` times as fast."""
-    delay_s = summariser_s / speed
-    return Policy(
-        providers=(ProviderSpec(name=ProviderName.SCRIPTED, delay_s=delay_s),),
-        p95_job_s=delay_s * P95_ALLOWANCE,
-    )

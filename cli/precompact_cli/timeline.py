@@ -9,6 +9,8 @@ from typing import Protocol, Self
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from precompact_cli.moments import Event, Happening, Moment
@@ -67,8 +69,9 @@ class Silence:
 class Timeline:
     """A live picture on a terminal, plain lines elsewhere."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, title: str = "precompact") -> None:
         self._console = console
+        self._title = title
         self._live = Live(console=console, refresh_per_second=8) if console.is_terminal else None
         self._events: deque[tuple[float, Event]] = deque(maxlen=SHOWN_EVENTS)
         self._counts: dict[Happening, int] = {}
@@ -101,8 +104,15 @@ class Timeline:
     def _picture(self, moment: Moment) -> RenderableType:
         events = [event_line(at_s, event) for at_s, event in self._events]
         counts = "   ".join(f"{kind.value} {count}" for kind, count in self._counts.items())
-        rows = [state_line(moment), size_bar(moment), Text(counts, style="dim"), Text(), *events]
-        return Panel(Group(*rows), title="precompact", title_align="left", border_style="dim")
+        rows = [
+            progress_bar(moment),
+            state_line(moment),
+            size_bar(moment),
+            Text(counts, style="dim"),
+            Text(),
+            *events,
+        ]
+        return Panel(Group(*rows), title=Text(self._title), title_align="left", border_style="dim")
 
 
 def state_line(moment: Moment) -> Text:
@@ -111,6 +121,14 @@ def state_line(moment: Moment) -> Text:
         f"call {moment.call}/{moment.calls}   {clock(moment.session_s)}   {moment.length} entries   "
         f"{moment.tokens:,} of {moment.limit:,} tokens (hard {moment.hard:,})   prepare {moment.prepare_ms:.1f} ms"
     )
+
+
+def progress_bar(moment: Moment, width: int = BAR) -> RenderableType:
+    """How much of the session has been played, by session time."""
+    bar = ProgressBar(total=max(moment.total_s, 1e-9), completed=moment.session_s, width=width + 2)
+    row = Table.grid(padding=(0, 1, 0, 0))
+    row.add_row(bar, f"{min(1.0, moment.session_s / max(moment.total_s, 1e-9)):.0%} played")
+    return row
 
 
 def size_bar(moment: Moment, width: int = BAR) -> Text:
@@ -125,7 +143,7 @@ def size_bar(moment: Moment, width: int = BAR) -> Text:
             bar.append("|", "bold")
         else:
             bar.append("█" if place < filled else "·", style if place < filled else "dim")
-    return bar.append(f"] {moment.tokens / hard:.0%}")
+    return bar.append(f"] {moment.tokens / hard:.0%} of hard")
 
 
 def event_line(at_s: float, event: Event) -> Text:

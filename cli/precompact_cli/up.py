@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from precompact_cli.access import told_where
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.services import Services, flower, processes, redis_of
 from precompact_cli.tenancy import admit
@@ -50,8 +51,9 @@ def _serve(settings: Settings, options: UpOptions) -> None:
         with processes(settled, embedded, logs, log=sink, restarts=True) as services:
             flower_url = _start_flower(services, options) if options.with_flower else None
             services.supervisor.wait_ready()
-            _announce(services, key, flower_url, as_json=options.as_json)
-            services.supervisor.watch(until=lambda: _revive_redis(services))
+            with told_where(settings.data_dir, services.api_url):
+                _announce(services, key, flower_url, as_json=options.as_json)
+                services.supervisor.watch(until=lambda: _revive_redis(services))
 
 
 def _revive_redis(services: Services) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from precompact_cli.exits import InputRefused
 from precompact_cli.recording import ModelCall, Recording
 from precompact_cli.sizes import Sizes
-from precompact_shared.engine.limits import limits
+from precompact_shared.engine.limits import LimitOverrides, limits
 from precompact_shared.engine.preset import Limits, Preset
 from precompact_shared.errors import Configuration
-from precompact_shared.models import ModelWindow, resolve_window
+from precompact_shared.models import ModelWindow
+from precompact_shared.policy import Policy
 
 LADDER = (200_000, 100_000, 64_000, 32_000, 16_000)
 STEPS = tuple(range(190_000, 10_000, -10_000))
@@ -34,28 +35,30 @@ class Choice:
     foreseen: int
 
 
-def choose_window(recording: Recording, sizes: Sizes, preset: Preset, wanted: int | None = None) -> Choice:
+def choose_window(recording: Recording, sizes: Sizes, policy: Policy, wanted: int | None = None) -> Choice:
     """The caller's window; else the model's, if the recording reaches its limit; else a smaller one.
+
+    Limits and windows are those of the policy under which it is played.
 
     The smaller one is the largest of 200k, 100k, 64k, 32k and 16k, failing these the largest multiple of 10k, in which
     a dry run over the recorded calls meets the limit twice; if there is none, once. A recording too short for
     that gets a window that holds it all.
     """
     if wanted is not None:
-        return _choice(recording, sizes, preset, wanted, "as asked for")
-    own = resolve_window(recording.model, None, None)
-    if own is not None and (choice := _choice(recording, sizes, preset, own.window, "the model's")).foreseen:
+        return _choice(recording, sizes, policy, wanted, "as asked for")
+    own = policy.window_of(recording.model, None, None)
+    if own is not None and (choice := _choice(recording, sizes, policy, own.window, "the model's")).foreseen:
         return choice
     for least in range(WANTED, 0, -1):
         for windows in (LADDER, STEPS):
-            tried = (_choice(recording, sizes, preset, window, "") for window in windows)
+            tried = (_choice(recording, sizes, policy, window, "") for window in windows)
             fitting = next((choice for choice in tried if choice.foreseen >= least), None)
             if fitting is not None:
                 return replace(
                     fitting, why=f"the largest in which a dry run foresees {least} or more compactions"
                 )
     largest = max(LADDER[0], own.window if own else 0)
-    return _choice(recording, sizes, preset, largest, "the recording is too short for any compaction")
+    return _choice(recording, sizes, policy, largest, "the recording is too short for any compaction")
 
 
 def foresee(sizes: Sizes, calls: Sequence[ModelCall], found: Limits, summary_tokens: int) -> int:
@@ -78,17 +81,18 @@ def foresee(sizes: Sizes, calls: Sequence[ModelCall], found: Limits, summary_tok
     return met
 
 
-def window_limits(preset: Preset, found: ModelWindow) -> Limits:
+def window_limits(preset: Preset, found: ModelWindow, overrides: LimitOverrides | None = None) -> Limits:
     """The preset's limits in a window. Raises InputRefused when the window leaves no room."""
     try:
-        return limits(preset, window=found.window, max_output=found.max_output)
+        return limits(preset, window=found.window, max_output=found.max_output, overrides=overrides)
     except Configuration:
         raise InputRefused(
             "The window leaves no room beside the output reserve; give a larger one."
         ) from None
 
 
-def _choice(recording: Recording, sizes: Sizes, preset: Preset, window: int, why: str) -> Choice:
-    found = resolve_window(recording.model, window, None) or ModelWindow(window, window // 4)
-    foreseen = foresee(sizes, recording.calls, window_limits(preset, found), preset.summary.max_tokens)
+def _choice(recording: Recording, sizes: Sizes, policy: Policy, window: int, why: str) -> Choice:
+    found = policy.window_of(recording.model, window, None) or ModelWindow(window, window // 4)
+    marks = window_limits(policy.rules, found, policy.overrides)
+    foreseen = foresee(sizes, recording.calls, marks, policy.summary_budget)
     return Choice(found.window, found.max_output, why, foreseen)

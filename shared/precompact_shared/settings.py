@@ -16,6 +16,8 @@ from precompact_shared.logging import LogFormat
 
 PREFIX = "PRECOMPACT_"
 MIB = 1024 * 1024
+CLIENT_VARIABLES = frozenset({"PRECOMPACT_URL", "PRECOMPACT_KEY"})
+"""No settings of a process: where the command line finds a running service, and with which key."""
 
 
 def environment() -> dict[str, str]:
@@ -181,7 +183,7 @@ def load_settings(**overrides: object) -> Settings:
 
 def refuse_unknown(variables: Mapping[str, str]) -> None:
     """Raises `Configuration` when a `PRECOMPACT_*` variable is none of ours: a typo must not be a silent default."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_VARIABLES
     for variable in variables:
         if variable.upper().startswith(PREFIX) and variable.upper() not in known:
             near = difflib.get_close_matches(variable.upper(), known, n=1)

@@ -14,6 +14,7 @@ from precompact_cli.timeline import Timeline, size_bar, state_line
 FITS = Context([], Status.FITS, 0, 10, tokens=700, window=1_200, limit=900, hard=1_000)
 MOMENT = Moment(
     session_s=3_725,
+    total_s=7_450,
     call=2,
     calls=9,
     length=10,

@@ -12,11 +12,11 @@ from precompact_cli.pacing import read_pace
 from precompact_cli.recording import ModelCall, Recording
 from precompact_cli.sizes import Sizes, measure
 from precompact_cli.windows import LADDER, Choice, choose_window
-from precompact_shared.engine.preset import load_preset
 from precompact_shared.engine.types import Format
+from precompact_shared.policy import Policy
 
 CLAUDE = "claude-sonnet-4-5"
-PRESET = load_preset("precompact")
+POLICY = Policy()
 
 
 def sizes(count: int, each: int, fixed: int = 0) -> Sizes:
@@ -43,7 +43,7 @@ def choose(
     count: int, each: int, model: str | None = CLAUDE, *, fixed: int = 0, window: int | None = None
 ) -> Choice:
     """The window for `count` messages of `each` tokens."""
-    return choose_window(recording(count, model), sizes(count, each, fixed), PRESET, window)
+    return choose_window(recording(count, model), sizes(count, each, fixed), POLICY, window)
 
 
 def test_the_models_window_is_taken_when_the_recording_reaches_its_limit() -> None:
@@ -77,7 +77,7 @@ def test_a_recording_too_short_for_a_compaction_gets_a_window_that_holds_it() ->
 def test_a_window_is_chosen_by_what_the_provider_counted() -> None:
     """Searches and reasoning fill a prompt without standing in the messages; a small window would never hold it."""
     counted = [ModelCall(prefix, prefix + 1, 4_000 * prefix) for prefix in range(1, 50)]
-    choice = choose_window(recording(50, CLAUDE, counted), sizes(50, 1_000), PRESET)
+    choice = choose_window(recording(50, CLAUDE, counted), sizes(50, 1_000), POLICY)
     assert choice.window == 200_000
     assert choice.foreseen >= 1
     assert choose(50, 1_000).window < 100_000
