@@ -41,6 +41,7 @@ class Platform(StrEnum):
 
     DIRECT = "direct"
     AZURE = "azure"
+    """OpenAI's models on Azure; Anthropic's in Foundry."""
     BEDROCK = "bedrock"
 
 
@@ -101,6 +102,9 @@ class ProviderSpec(Frozen):
     )
     api_version: str | None = Field(None, max_length=40, description="azure: version of its classic paths.")
     region: str | None = Field(None, max_length=40, description="bedrock: region.")
+    stream: bool = Field(
+        default=True, description="Whether texts are streamed; false for servers and proxies that cannot."
+    )
     service_tier: str | None = Field(None, max_length=20, description="Sent as it is.")
     call_timeout_s: float = Field(90, gt=0, le=3600, description="Seconds one call may take.")
     idle_timeout_s: float = Field(30, gt=0, le=3600, description="Seconds a stream may be silent.")
@@ -116,8 +120,6 @@ class ProviderSpec(Frozen):
     def _name_a_model(self) -> Self:
         if self.name in {ProviderName.ANTHROPIC, ProviderName.OPENAI} and not self.model:
             raise ValueError("a provider that calls a server needs a model")
-        if self.platform is Platform.AZURE and self.name is not ProviderName.OPENAI:
-            raise ValueError("azure goes with openai")
         if self.platform is Platform.AZURE and not self.base_url:
             raise ValueError("azure needs a base_url")
         return self

@@ -26,12 +26,14 @@ from tests.support.waiting import eventually_async
 
 CLAUDE = "claude-opus-5-5"
 GPT = "gpt-6-sol"
+LONG_WAIT_S = 60
+"""Counting and masking a long talk takes seconds where other processes want the same cores."""
 
 
 @pytest.fixture
 async def runner(service: Service) -> AsyncIterator[Runner]:
     """A worker whose tenant runs its requests itself."""
-    spec = ProviderSpec(name=ProviderName.CLIENT, call_timeout_s=30)
+    spec = ProviderSpec(name=ProviderName.CLIENT, call_timeout_s=2 * LONG_WAIT_S)
     service.store.run(save_policy(service.tenant, Policy(providers=(spec,), fallback=False)))
     client = async_client(service.settings.required_state_redis_url)
     made = Runner(AsyncStore(client), service.layout, service.settings, now_s=monotonic_s)
@@ -76,12 +78,13 @@ class Waiting:
     async def request(self, but: str | None = None) -> dict[str, Any]:
         """The request it waits for, another one than `but`."""
 
-        async def there() -> bool:
-            asked = self.show()["request"]
-            return asked is not None and asked["id"] != but
+        async def there() -> dict[str, Any] | None:
+            shown = await asyncio.to_thread(self.show)  # the worker runs on this very loop
+            asked: dict[str, Any] | None = shown["request"]
+            return asked if asked is not None and asked["id"] != but else None
 
-        await eventually_async(there)
-        found: dict[str, Any] = self.show()["request"]
+        found = await eventually_async(there, LONG_WAIT_S, "the request")
+        assert found is not None
         return found
 
     def post(self, request_id: str, reply: Any) -> httpx.Response:
@@ -118,6 +121,12 @@ def sends(standin: Served, claude: Any, gpt: Any) -> dict[str, Callable[..., Any
     }
 
 
+@pytest.fixture
+def posts(standin: Served, claude: Any, gpt: Any) -> dict[str, tuple[str, Any]]:
+    """Where a caller posts a request word for word."""
+    return {"anthropic": ("/v1/messages", claude), "openai-responses": ("/responses", gpt)}
+
+
 def message(text: str, stop: str = "end_turn") -> dict[str, Any]:
     """A reply of Anthropic's."""
     return {
@@ -142,7 +151,7 @@ async def test_the_request_runs_as_it_is_and_its_reply_becomes_a_candidate(
     assert asked["body"]["model"] == model
     reply = await asyncio.to_thread(sends[wire], **asked["body"])
     assert waiting.post(asked["id"], reply.to_dict(mode="json")).status_code == 202
-    assert await asyncio.wait_for(waiting.working, 20) == Ended("stored")
+    assert await asyncio.wait_for(waiting.working, LONG_WAIT_S) == Ended("stored")
     [tag] = [one for one in view_of(service, "a:b").candidates if one.slot != "floor"]
     assert tag.provider == "client"
     shown = waiting.show()
@@ -165,7 +174,7 @@ async def test_a_reply_that_fails_the_checks_is_asked_for_again(opened: Opens) -
     late = waiting.post(asked["id"], message(record()))
     assert (late.status_code, late.json()["reason"]) == (409, "other_request")
     assert waiting.post(again["id"], message(record())).status_code == 202
-    assert await asyncio.wait_for(waiting.working, 20) == Ended("stored")
+    assert await asyncio.wait_for(waiting.working, LONG_WAIT_S) == Ended("stored")
     assert waiting.post(again["id"], message(record())).json()["reason"] == "not_live"
 
 
@@ -177,7 +186,7 @@ async def test_what_is_no_reply_of_the_protocol_makes_no_candidate(opened: Opens
     waiting = opened("anthropic", CLAUDE)
     asked = await waiting.request()
     assert waiting.post(asked["id"], reply).status_code == 202
-    assert (await asyncio.wait_for(waiting.working, 20)).how in {"dead", "retry"}
+    assert (await asyncio.wait_for(waiting.working, LONG_WAIT_S)).how in {"dead", "retry"}
     assert [one.slot for one in view_of(opened.service, "a:b").candidates] == ["floor"]
 
 
@@ -189,7 +198,7 @@ async def test_a_reply_that_was_cut_off_is_no_record(opened: Opens) -> None:
     again = await waiting.request(but=asked["id"])
     assert again["body"]["max_tokens"] == 2 * asked["body"]["max_tokens"]
     waiting.post(again["id"], message(record()))
-    assert await asyncio.wait_for(waiting.working, 20) == Ended("stored")
+    assert await asyncio.wait_for(waiting.working, LONG_WAIT_S) == Ended("stored")
 
 
 def test_other_tenants_jobs_and_no_jobs_are_not_found(http: httpx.Client) -> None:
@@ -198,3 +207,55 @@ def test_other_tenants_jobs_and_no_jobs_are_not_found(http: httpx.Client) -> Non
         assert http.get(f"/v1/compactions/{job}").status_code == 404
         body = {"request": "r", "reply": {}}
         assert http.post(f"/v1/compactions/{job}/result", json=body).status_code in {400, 404}
+
+
+@pytest.mark.parametrize(
+    ("wire", "model", "preset"),
+    [("anthropic", CLAUDE, "anthropic-native"), ("openai-responses", GPT, "openai-native")],
+)
+async def test_the_callers_own_call_brings_the_providers_block(
+    opened: Opens, posts: dict[str, tuple[str, Any]], wire: str, model: str, preset: str
+) -> None:
+    """The request asks for a compaction, with the header that goes with it; the block is kept as it came."""
+    spec = ProviderSpec(name=ProviderName.CLIENT, call_timeout_s=2 * LONG_WAIT_S)
+    policy = Policy(providers=(spec,), preset=preset, fallback=False)
+    service = opened.service
+    service.store.run(save_policy(service.tenant, policy))
+    waiting = opened(wire, model)
+    asked = await waiting.request()
+    beta = {"anthropic-beta": "compact-2026-09-04"} if wire == "anthropic" else {}
+    assert asked["headers"] == beta
+    path, client = posts[wire]
+    options = {"headers": asked["headers"]}
+    reply = await asyncio.to_thread(client.post, path, body=asked["body"], cast_to=object, options=options)
+    assert waiting.post(asked["id"], reply).status_code == 202
+    assert await asyncio.wait_for(waiting.working, LONG_WAIT_S) == Ended("stored")
+    [tag] = [one for one in view_of(service, "a:b").candidates if one.slot != "floor"]
+    assert (tag.kind, tag.provider, tag.family) == ("native", "client", model)
+    job = service.store.run(reading.job(service.keys("a:b"), waiting.job.jid))
+    assert job is not None
+    assert [(one["mode"], one["outcome"]) for one in job.calls] == [("native", "ok")]
+    assert job.calls[0]["output_tokens"] > 0
+
+
+async def test_a_block_that_was_spoiled_on_its_way_is_not_used(opened: Opens) -> None:
+    """An SDK's dump adds nulls, which the provider would refuse: a transcript is asked for instead."""
+    service = opened.service
+    spec = ProviderSpec(name=ProviderName.CLIENT, call_timeout_s=2 * LONG_WAIT_S)
+    policy = Policy(providers=(spec,), preset="anthropic-native", fallback=False)
+    service.store.run(save_policy(service.tenant, policy))
+    waiting = opened("anthropic", CLAUDE)
+    asked = await waiting.request()
+    block = {"type": "compaction", "content": "x", "signature": "s", "encrypted_content": None}
+    spoiled = {"type": "message", "stop_reason": "compaction", "content": [block]}
+    assert waiting.post(asked["id"], spoiled).status_code == 202
+    again = await waiting.request(but=asked["id"])
+    assert "compaction" not in again["body"]
+    assert waiting.post(again["id"], message(record())).status_code == 202
+    assert await asyncio.wait_for(waiting.working, LONG_WAIT_S) == Ended("stored")
+    job = service.store.run(reading.job(service.keys("a:b"), waiting.job.jid))
+    assert job is not None
+    assert [(one["mode"], one["outcome"]) for one in job.calls] == [
+        ("native", "null_field"),
+        ("transcript", "ok"),
+    ]

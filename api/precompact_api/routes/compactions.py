@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -14,6 +16,8 @@ from precompact_api.guards import session_id
 from precompact_api.problems import Code, Problem, refusal
 from precompact_api.routes.calls import SessionCall, read_as
 from precompact_api.service import Service
+from precompact_shared.engine.in_band import ON_DEMAND_BETA
+from precompact_shared.engine.types import Format
 from precompact_shared.store import codec, reading
 from precompact_shared.store.types import JobTag
 
@@ -27,8 +31,8 @@ def routes(service: Service) -> APIRouter:
         call = await _call(service, request, job)
         found = await _job(call, job)
         stored = await service.read(reading.offered(call.keys, job)) if found.asks else None
-        asked = None if stored is None else {"id": found.asks, "body": msgspec.Raw(stored)}
         view = await call.view()
+        asked = None if stored is None else _asked(str(found.asks), stored, view.format)
         facts = {
             "job": {"id": found.jid, "kind": found.kind.value, "state": found.state.value},
             "reason": found.reason,
@@ -51,6 +55,14 @@ def routes(service: Service) -> APIRouter:
         return answer({"job": job, "request": body.request, "state": "taken"}, 202)
 
     return router
+
+
+def _asked(request_id: str, body: bytes, wire: str) -> dict[str, Any]:
+    """The request as the caller sends it: body, and the headers that it needs."""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    is_compaction = wire == Format.ANTHROPIC and "compaction" in fields
+    headers = {"anthropic-beta": ON_DEMAND_BETA} if is_compaction else {}
+    return {"id": request_id, "headers": headers, "body": msgspec.Raw(body)}
 
 
 async def _call(service: Service, request: Request, job: str) -> SessionCall:

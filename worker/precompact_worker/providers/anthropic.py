@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
+from precompact_shared.engine.types import Format
 from precompact_shared.engine.usage import anthropic_usage
 from precompact_shared.provider_spec import Platform, ProviderSpec
 from precompact_worker.book import Call
 from precompact_worker.prompting import Ask
 from precompact_worker.providers.anthropic_verdicts import judge_failure, judge_reply
 from precompact_worker.providers.clients import Clients
-from precompact_worker.providers.speaking import Said, guarded, lively, named, plain
+from precompact_worker.providers.replies import read_whole
+from precompact_worker.providers.speaking import Said, guarded, lively, named, plain, shaped
 from precompact_worker.providers.verdicts import Finding
 
 NAMED = frozenset({"model", "max_tokens", "messages", "system", "service_tier", "extra_body"})
@@ -38,22 +41,33 @@ class AnthropicSpeaker:
 
     async def send(self, body: dict[str, Any], call: Call) -> Said:
         """The same for a body as it goes out; what the SDK does not name goes along with it."""
-        reading = _Reading(call)
-        found = await guarded(
-            lambda: self._stream(body, reading), judge_failure, timeout_s=self._spec.call_timeout_s
+        arguments = named({**body, **platform_fields(self._spec)}, NAMED)
+        work = self._stream if self._spec.stream else self._whole
+        said = await guarded(
+            lambda: work(arguments, call), judge_failure, timeout_s=self._spec.call_timeout_s
         )
-        finding = found or judge_reply(reading.stop_reason, reading.text)
-        call.outcome = finding.code
-        return Said(reading.text, finding)
+        said = Said("", said) if isinstance(said, Finding) else said
+        call.outcome = said.finding.code
+        return said
 
-    async def _stream(self, body: dict[str, Any], reading: _Reading) -> Finding | None:
-        client = self._clients.anthropic(self._spec)
-        stream = await client.messages.create(stream=True, **named(body, NAMED))
-        reading.call.request_id = stream.response.headers.get("request-id")
+    async def _stream(self, arguments: dict[str, Any], call: Call) -> Said:
+        client, reading = self._clients.anthropic(self._spec), _Reading(call)
+        stream = await client.messages.create(stream=True, **arguments)
+        call.request_id = request_id_of(stream.response.headers)
         async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
             async for event in events:
                 reading.take(plain(event))
-        return None
+        return Said(reading.text, judge_reply(reading.stop_reason, reading.text))
+
+    async def _whole(self, arguments: dict[str, Any], call: Call) -> Said:
+        # A time limit of the call's own lifts the SDK's guard against long calls without a stream.
+        client = self._clients.anthropic(self._spec)
+        answer = await client.messages.with_raw_response.create(
+            timeout=self._spec.call_timeout_s, **arguments
+        )
+        call.request_id = request_id_of(answer.headers)
+        said, call.usage, _ = read_whole(Format.ANTHROPIC, answer.http_response.content)
+        return said
 
     def _body(self, ask: Ask) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -64,9 +78,17 @@ class AnthropicSpeaker:
         }
         if self._spec.service_tier:
             body["service_tier"] = self._spec.service_tier
-        if self._spec.platform is Platform.BEDROCK:
-            body["extra_body"] = {"anthropic_version": BEDROCK_VERSION}
         return body
+
+
+def platform_fields(spec: ProviderSpec) -> dict[str, Any]:
+    """What a platform wants in the body: Bedrock's older models do not know the version that the SDK writes there."""
+    return {"anthropic_version": BEDROCK_VERSION} if spec.platform is Platform.BEDROCK else {}
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of a call, or AWS's."""
+    return headers.get("request-id") or headers.get("x-amzn-requestid")
 
 
 class _Reading:
@@ -79,8 +101,9 @@ class _Reading:
         self._told_stop: str | None = None
         self._usage: dict[str, Any] = {}
 
+    @shaped
     def take(self, event: dict[str, Any]) -> None:
-        """The next event."""
+        """The next event. Raises `Garbled` for one of another shape."""
         match event.get("type"):
             case "message_start":
                 self._count(event.get("message", {}).get("usage"))

@@ -11,10 +11,17 @@ from precompact_worker.providers.verdicts import (
     retryable,
 )
 
-_TOO_LONG = ("prompt is too long", "input length and", "exceed context limit")
+_TOO_LONG = ("prompt is too long", "input is too long", "input length and", "exceed context limit")
 _CONFIG_TYPES = frozenset({"authentication_error", "permission_error", "not_found_error", "billing_error"})
 _RETRY_TYPES = frozenset({"api_error", "overloaded_error", "timeout_error", "rate_limit_error"})
-_STATUS_OF_TYPE = {"invalid_request_error": 400, "request_too_large": 413}
+_STATUS_OF_TYPE = {
+    "invalid_request_error": 400,
+    "request_too_large": 413,
+    "validationException": 400,
+    "accessDeniedException": 403,
+    "resourceNotFoundException": 404,
+}
+"""Of an error inside a stream; those of AWS are the names of its exceptions."""
 
 
 def judge_failure(failure: Failure) -> Finding:
@@ -38,10 +45,12 @@ def _by_status(status: int, code: str, failure: Failure) -> Finding:
         return Finding(Verdict.CONFIG, code)
     if status == 413:
         return Finding(Verdict.OVERFLOW, "request_too_large")
-    if status in {408, 409, 429} or status >= 500:
+    if status in {408, 409, 424, 429} or status >= 500:  # 424: Bedrock's word for a model that failed
         return retryable(code, failure.after_s)
     if any(told in failure.text.lower() for told in _TOO_LONG):
         return Finding(Verdict.OVERFLOW, "prompt_too_long")
+    if "content filtering policy" in failure.text.lower():
+        return Finding(Verdict.REFUSED, "content_filter")
     return Finding(Verdict.PERMANENT, code)
 
 

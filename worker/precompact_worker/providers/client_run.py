@@ -5,21 +5,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from precompact_shared.engine.native import family_of
 from precompact_shared.engine.types import Format
-from precompact_shared.engine.usage import Usage, anthropic_usage, chat_usage, responses_usage
-from precompact_worker.book import Call
+from precompact_shared.engine.usage import Usage
+from precompact_worker.book import Book, Call
 from precompact_worker.prompting import Ask
-from precompact_worker.providers.anthropic_verdicts import judge_reply
-from precompact_worker.providers.openai import texts_of
-from precompact_worker.providers.openai_verdicts import judge_choice, judge_response
+from precompact_worker.providers.base import NativeReply, Reply, Request
+from precompact_worker.providers.compacting import ON_DEMAND, TRIGGERED, Opened, Way
+from precompact_worker.providers.extractive import render_facts
+from precompact_worker.providers.failures import Garbled
+from precompact_worker.providers.native import MODE, talk_of
+from precompact_worker.providers.replies import read_whole
 from precompact_worker.providers.speaking import Said
-from precompact_worker.providers.verdicts import Finding, Verdict, retryable
+from precompact_worker.providers.verdicts import Finding, Verdict, error_of, retryable
 
 LOOK_EVERY_S = 0.25
+NATIVE_WAYS = {Format.ANTHROPIC: ON_DEMAND, Format.OPENAI_RESPONSES: TRIGGERED}
+"""Those whose request is an ordinary one of the protocol's, so that a caller can send it as it is."""
 
 
 class Counter(Protocol):
@@ -47,25 +53,71 @@ class ClientSpeaker:
     async def say(self, ask: Ask, call: Call) -> Said:
         """Waits for the caller's reply. One that is no reply of the protocol is `garbled`."""
         request = dump_request(self.format, self.model, ask)
-        request_id = hashlib.sha256(request).hexdigest()[:20]
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                await self.counter.offer(request_id, request)
-                raw = await self._wait()
-        except TimeoutError:
+        raw = await run_by_caller(self.counter, request, self.timeout_s)
+        if raw is None:
             call.outcome = "timeout"
             return Said("", retryable("timeout"))
-        said, call.usage, call.request_id = read_reply(self.format, raw)
+        try:
+            said, call.usage, call.request_id = read_whole(self.format, raw)
+        except Garbled:
+            said = Said("", Finding(Verdict.EMPTY, "garbled"))
         call.outcome = said.finding.code
         return said
 
-    async def _wait(self) -> bytes:
-        """Looks again and again: the reply comes through the store, and this wait is minutes at most."""
-        raw = await self.counter.delivered()
-        while raw is None:
-            await asyncio.sleep(LOOK_EVERY_S)
-            raw = await self.counter.delivered()
-        return raw
+
+@dataclass(frozen=True, slots=True)
+class ClientNative:
+    """The provider's own compaction, run by the caller; the reply comes back as the provider gave it."""
+
+    way: Way
+    model: str
+    counter: Counter
+    timeout_s: float
+    prefix: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "client"
+
+    async def summarise(self, request: Request, book: Book) -> Reply:
+        """The block and its readable companion. Raises an error of `verdicts`."""
+        readable = await asyncio.to_thread(render_facts, request)
+        talk = await asyncio.to_thread(talk_of, request, self.model, self.prefix)
+        body = await asyncio.to_thread(dumped, self.way.body(talk))
+        with book.open(self.name, self.model, mode=MODE) as call:
+            if book.note is not None:
+                await book.note()
+            outcome = self._read(await run_by_caller(self.counter, body, self.timeout_s), call)
+            call.outcome = outcome.finding.code
+        if outcome.finding.verdict is not Verdict.OK:
+            raise error_of(outcome.finding)
+        native = NativeReply(family=family_of(self.model), items=outcome.items)
+        return replace(readable, native=native)
+
+    def _read(self, raw: bytes | None, call: Call) -> Opened:
+        if raw is None:
+            return Opened(retryable("timeout"), (), Usage())
+        try:
+            opened = self.way.open(raw)
+        except Garbled:
+            return Opened(Finding(Verdict.EMPTY, "garbled"), (), Usage())
+        call.usage = opened.usage
+        return opened
+
+
+async def run_by_caller(counter: Counter, request: bytes, timeout_s: float) -> bytes | None:
+    """The reply to a request that is laid out for the caller; None when the time is up.
+
+    Looks again and again: the reply comes through the store, and this wait is minutes at most.
+    """
+    request_id = hashlib.sha256(request).hexdigest()[:20]
+    try:
+        async with asyncio.timeout(timeout_s):
+            await counter.offer(request_id, request)
+            raw = await counter.delivered()
+            while raw is None:
+                await asyncio.sleep(LOOK_EVERY_S)
+                raw = await counter.delivered()
+            return raw
+    except TimeoutError:
+        return None
 
 
 def dump_request(format: Format, model: str, ask: Ask) -> bytes:  # noqa: A002
@@ -81,48 +133,9 @@ def dump_request(format: Format, model: str, ask: Ask) -> bytes:  # noqa: A002
         case Format.OPENAI_CHAT:
             body |= {"messages": [{"role": "system", "content": ask.system}, *turns]}
             body |= {"max_completion_tokens": ask.max_tokens}
+    return dumped(body)
+
+
+def dumped(body: Mapping[str, Any]) -> bytes:
+    """The bytes of a request: the same for the same one."""
     return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-
-
-def read_reply(format: Format, raw: bytes) -> tuple[Said, Usage, str | None]:  # noqa: A002
-    """Text and verdict, usage and id of a reply as the provider gave it. Never raises for what a caller sent."""
-    try:
-        told = json.loads(raw)
-        said, usage = _READERS[format](told)
-        reply_id = told.get("id")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        return Said("", Finding(Verdict.EMPTY, "garbled")), Usage(), None
-    usable = isinstance(reply_id, str) and len(reply_id) <= 100 and reply_id.isascii()
-    return said, usage, reply_id if usable else None
-
-
-def _anthropic(told: Mapping[str, Any]) -> tuple[Said, Usage]:
-    text = "".join(part["text"] for part in told["content"] if part.get("type") == "text")
-    return Said(text, judge_reply(told.get("stop_reason"), text)), anthropic_usage(told.get("usage"))
-
-
-def _responses(told: Mapping[str, Any]) -> tuple[Said, Usage]:
-    text = texts_of(told, "output_text", "text")
-    finding = judge_response(
-        told.get("status"),
-        code=str((told.get("error") or {}).get("code") or ""),
-        reason=str((told.get("incomplete_details") or {}).get("reason") or ""),
-        text=text,
-        refused=bool(texts_of(told, "refusal", "refusal")),
-    )
-    return Said(text, finding), responses_usage(told.get("usage"))
-
-
-def _chat(told: Mapping[str, Any]) -> tuple[Said, Usage]:
-    choice = told["choices"][0]
-    message = choice["message"]
-    text = message.get("content") or ""
-    finding = judge_choice(choice.get("finish_reason"), text, refused=bool(message.get("refusal")))
-    return Said(text, finding), chat_usage(told.get("usage"))
-
-
-_READERS: dict[Format, Callable[[Mapping[str, Any]], tuple[Said, Usage]]] = {
-    Format.ANTHROPIC: _anthropic,
-    Format.OPENAI_RESPONSES: _responses,
-    Format.OPENAI_CHAT: _chat,
-}

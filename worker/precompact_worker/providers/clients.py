@@ -18,7 +18,13 @@ from precompact_worker.providers.verdicts import ProviderMisconfigured
 CONNECT_S = 5.0
 NO_KEY = "none"
 """What a server of one's own gets when no key is set."""
-_USUAL = {ProviderName.ANTHROPIC: "ANTHROPIC_API_KEY", ProviderName.OPENAI: "OPENAI_API_KEY"}
+_USUAL = {
+    (ProviderName.ANTHROPIC, Platform.DIRECT): "ANTHROPIC_API_KEY",
+    (ProviderName.ANTHROPIC, Platform.AZURE): "ANTHROPIC_FOUNDRY_API_KEY",
+    (ProviderName.OPENAI, Platform.DIRECT): "OPENAI_API_KEY",
+    (ProviderName.OPENAI, Platform.AZURE): "AZURE_OPENAI_API_KEY",
+}
+"""Variables the SDKs read; a vendor's key never goes to another platform by itself. Bedrock: as AWS's library finds it."""
 
 
 class Clients:
@@ -30,15 +36,22 @@ class Clients:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._kept: dict[tuple[object, ...], Any] = {}
+        self._unknown: dict[tuple[object, ...], set[str]] = {}
 
     def anthropic(self, spec: ProviderSpec) -> Any:
         """The client for an `anthropic` spec. Raises `ProviderMisconfigured`."""
-        return self._client(spec, _bedrock_anthropic if spec.platform is Platform.BEDROCK else _anthropic)
+        makes = {Platform.DIRECT: _anthropic, Platform.AZURE: _foundry, Platform.BEDROCK: _bedrock_anthropic}
+        return self._client(spec, makes[spec.platform])
 
     def openai(self, spec: ProviderSpec) -> Any:
         """The client for an `openai` spec. Raises `ProviderMisconfigured`."""
         makes = {Platform.DIRECT: _openai, Platform.AZURE: _azure, Platform.BEDROCK: _bedrock_openai}
         return self._client(spec, makes[spec.platform])
+
+    def unknown_ways(self, spec: ProviderSpec) -> set[str]:
+        """Ways of compaction that this server has said it does not know; to be added to as one learns."""
+        place = (spec.name, spec.platform, spec.base_url, spec.api_version, spec.region)
+        return self._unknown.setdefault(place, set())
 
     async def close(self) -> None:
         """Ends all connections."""
@@ -50,7 +63,7 @@ class Clients:
         self._check_url(spec)
         secret = self._key(spec)
         place = (spec.name, spec.platform, spec.base_url, spec.api_version, spec.region, secret)
-        key = (*place, spec.model if spec.platform is Platform.AZURE else None, spec.idle_timeout_s)
+        key = (*place, spec.model if spec.platform is Platform.AZURE else None, spec.call_timeout_s)
         if key not in self._kept:
             timeout = httpx2.Timeout(spec.call_timeout_s, connect=CONNECT_S)
             try:
@@ -75,16 +88,22 @@ class Clients:
     def _key(self, spec: ProviderSpec) -> str:
         if spec.platform is Platform.BEDROCK and spec.key_ref is None:
             return ""
-        reference = spec.key_ref or f"env:{_USUAL[spec.name]}"
+        usual = _USUAL[spec.name, spec.platform] if spec.key_ref is None else ""
+        reference = spec.key_ref or f"env:{usual}"
         if spec.key_ref and not any(fits(reference, one) for one in self._settings.provider_key_refs):
             raise ProviderMisconfigured(
                 "The provider's `key_ref` is not allowed; add it to PRECOMPACT_PROVIDER_KEY_REFS.",
                 provider=spec.name,
             )
         found = read_key(reference)
+        if not found and spec.key_ref:
+            raise ProviderMisconfigured(
+                "There is no key where the provider's `key_ref` points; set it for the worker.",
+                provider=spec.name,
+            )
         if not found and spec.base_url is None:
             raise ProviderMisconfigured(
-                f"There is no key for this provider: set {_USUAL[spec.name]} for the worker, or `key_ref`.",
+                f"There is no key for this provider: set {usual} for the worker, or `key_ref`.",
                 provider=spec.name,
             )
         return found or NO_KEY
@@ -122,6 +141,12 @@ def read_key(reference: str) -> str:
 
 def _anthropic(spec: ProviderSpec, key: str, options: dict[str, Any]) -> Any:
     return anthropic.AsyncAnthropic(api_key=key, base_url=spec.base_url, **options)
+
+
+def _foundry(spec: ProviderSpec, key: str, options: dict[str, Any]) -> Any:
+    return anthropic.AsyncAnthropicFoundry(
+        api_key=key, base_url=f"{str(spec.base_url).rstrip('/')}/anthropic", **options
+    )
 
 
 def _bedrock_anthropic(spec: ProviderSpec, key: str, options: dict[str, Any]) -> Any:

@@ -28,7 +28,7 @@ _UNREACHABLE = (
     httpx2.TransportError,
     OSError,
 )
-_GARBLED = (
+_NOT_JSON = (
     json.JSONDecodeError,
     UnicodeDecodeError,
     anthropic.APIResponseValidationError,
@@ -40,8 +40,16 @@ _GARBLED = (
 )
 
 
+_AWS_STREAM, _AWS_CLIENT = "botocore.eventstream", "botocore."
+"""AWS's library is an extra: its errors are known by where they are defined."""
+
+
 class IdleTimeout(TimeoutError):
     """A stream said nothing for too long."""
+
+
+class Garbled(ValueError):
+    """An answer came that is not what the protocol says."""
 
 
 def facts_of(error: BaseException, now_s: float) -> Failure | None:
@@ -51,7 +59,7 @@ def facts_of(error: BaseException, now_s: float) -> Failure | None:
     """
     if isinstance(error, _TIMEOUTS):
         return Failure(None, timed_out=True)
-    if isinstance(error, _GARBLED):
+    if isinstance(error, (Garbled, *_NOT_JSON)) or _is_of(error, _AWS_STREAM):
         return Failure(200, garbled=True)
     if isinstance(error, anthropic.APIStatusError | openai.APIStatusError):
         return _status_facts(error, now_s)
@@ -60,9 +68,19 @@ def facts_of(error: BaseException, now_s: float) -> Failure | None:
     if isinstance(error, openai.APIError | anthropic.APIError):
         # OpenAI: an error event that nests an `error` object, after a 200.
         return _told(200, error.body, str(error))
-    if isinstance(error, openai.OpenAIError | anthropic.AnthropicError):
+    if isinstance(error, openai.OpenAIError | anthropic.AnthropicError) or _lacks_credentials(error):
         return Failure(401, type="authentication_error", code="client_configuration")
     return None
+
+
+def _is_of(error: BaseException, module: str) -> bool:
+    return any(kind.__module__.startswith(module) for kind in type(error).__mro__)
+
+
+def _lacks_credentials(error: BaseException) -> bool:
+    """AWS's library found none, or could not renew them; Anthropic's SDK says it with a bare `RuntimeError`."""
+    bare = isinstance(error, RuntimeError) and "AWS credentials" in str(error)
+    return bare or _is_of(error, _AWS_CLIENT)
 
 
 def _status_facts(error: anthropic.APIStatusError | openai.APIStatusError, now_s: float) -> Failure:

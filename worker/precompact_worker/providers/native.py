@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from precompact_shared.engine.edits import apply_context
-from precompact_shared.engine.in_band import ON_DEMAND_BETA
-from precompact_shared.engine.native import NativeFault, family_of, native_fault
+from precompact_shared.engine.native import family_of
 from precompact_shared.engine.projection import merge_edits, repair_edits
 from precompact_shared.engine.tokens import count_message
-from precompact_shared.engine.types import Entry, Format, Message
-from precompact_shared.engine.usage import Usage, anthropic_usage, responses_usage
+from precompact_shared.engine.types import Entry, Message
+from precompact_shared.engine.usage import Usage
 from precompact_shared.errors import PrecompactError
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_worker.book import Book, Call
-from precompact_worker.providers import anthropic_verdicts, openai_verdicts
 from precompact_worker.providers.base import NativeReply, Reply, Request
 from precompact_worker.providers.clients import Clients
+from precompact_worker.providers.compacting import WAYS, Opened, Talk, Way
 from precompact_worker.providers.extractive import render_facts
 from precompact_worker.providers.speaking import guarded
-from precompact_worker.providers.verdicts import OK, Finding, Verdict, error_of
+from precompact_worker.providers.verdicts import Failure, Finding, Verdict, error_of
 
-LEAST_OUTPUT_TOKENS = 4_096
 MODE = "native"
-_ARRAYS = {Format.ANTHROPIC: "content", Format.OPENAI_RESPONSES: "output"}
-
-
-class _Raw(msgspec.Struct, frozen=True):
-    """A reply as far as it is read here; the parts keep their bytes."""
-
-    content: list[msgspec.Raw] = []
-    output: list[msgspec.Raw] = []
-    stop_reason: str | None = None
-    usage: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +32,8 @@ class Native:
 
     spec: ProviderSpec
     clients: Clients
+    prefix: Mapping[str, Any] = field(default_factory=dict)
+    """What the agent's requests begin with, as far as it is known."""
 
     @property
     def name(self) -> str:
@@ -57,59 +44,64 @@ class Native:
         """The block and its readable companion. Raises an error of `verdicts`."""
         reply = await asyncio.to_thread(render_facts, request)
         model = request.model or self.spec.writer
-        messages = await asyncio.to_thread(sendable, request)
-        with book.open(self.name, model, mode=MODE) as call:
-            size = sum(count_message(request.format, one, model) for one in messages)
+        talk = await asyncio.to_thread(talk_of, request, model, self.prefix)
+        size = sum(count_message(request.format, one, model) for one in talk.messages)
+        missing = self.clients.unknown_ways(self.spec)
+        ways = [way for way in WAYS[request.format] if way.name not in missing]
+        found = Finding(Verdict.CONFIG, "no_way")
+        for way in ways:
+            outcome = await self._go(way, talk, size, book)
+            if isinstance(outcome, Opened):
+                native = NativeReply(family=family_of(model), items=outcome.items)
+                return Reply(text=reply.text, tokens=reply.tokens, native=native)
+            found = outcome
+            if way.name not in missing:
+                break
+        raise error_of(found)
+
+    async def _go(self, way: Way, talk: Talk, size: int, book: Book) -> Opened | Finding:
+        """One call, on record."""
+        with book.open(self.name, talk.model, mode=MODE) as call:
             call.expected = Usage(input_tokens=size)
             if book.note is not None:
                 await book.note()
             try:
-                items = await self._compact(model, messages, request, call)
+                outcome = await self._ask(way, talk, call)
             except PrecompactError as failure:
-                call.outcome = failure.facts.get("reason") or failure.code  # type: ignore[assignment]
+                call.outcome = failure.code
                 raise
-            call.outcome = "ok"
-        native = NativeReply(family=family_of(model), items=items)
-        return Reply(text=reply.text, tokens=reply.tokens, native=native)
+            finding = outcome.finding if isinstance(outcome, Opened) else outcome
+            call.outcome = finding.code
+            return outcome if finding.verdict is Verdict.OK else finding
 
-    async def _compact(
-        self, model: str, messages: list[Message], request: Request, call: Call
-    ) -> tuple[bytes, ...]:
+    async def _ask(self, way: Way, talk: Talk, call: Call) -> Opened | Finding:
         is_anthropic = self.spec.name is ProviderName.ANTHROPIC
-        judge = anthropic_verdicts.judge_failure if is_anthropic else openai_verdicts.judge_failure
-        send: Callable[[], Any] = (
-            (lambda: self._anthropic(model, messages, request))
-            if is_anthropic
-            else (lambda: self._openai(model, messages))
-        )
-        got = await guarded(send, judge, timeout_s=self.spec.call_timeout_s)
-        if isinstance(got, Finding):
-            raise error_of(got)
-        raw, call.request_id = got
-        reply = read_raw(raw)
-        call.usage = anthropic_usage(reply.usage) if is_anthropic else responses_usage(reply.usage)
-        finding, items = opened(request.format, reply)
-        if finding.verdict is not Verdict.OK:
-            raise error_of(finding)
-        return items
+        client = self.clients.anthropic(self.spec) if is_anthropic else self.clients.openai(self.spec)
 
-    async def _anthropic(
-        self, model: str, messages: list[Message], request: Request
-    ) -> tuple[bytes, str | None]:
-        client = self.clients.anthropic(self.spec).with_options(timeout=self.spec.call_timeout_s)
-        answer = await client.beta.messages.with_raw_response.create(
-            model=model,
-            max_tokens=max(LEAST_OUTPUT_TOKENS, request.max_tokens),
-            messages=messages,
-            betas=[ON_DEMAND_BETA],
-            compaction={"type": "summarize"},
-        )
-        return answer.http_response.content, answer.headers.get("request-id")
+        def judge(failure: Failure) -> Finding:
+            if way.is_missing(failure):
+                self.clients.unknown_ways(self.spec).add(way.name)
+            return way.judge(failure)
 
-    async def _openai(self, model: str, items: list[Message]) -> tuple[bytes, str | None]:
-        client = self.clients.openai(self.spec).with_options(timeout=self.spec.call_timeout_s)
-        answer = await client.responses.with_raw_response.compact(model=model, input=items)
-        return answer.http_response.content, answer.headers.get("x-request-id")
+        async def work() -> Opened:
+            raw, call.request_id = await way.send(client, self.spec, way.body(talk))
+            opened = way.open(raw)
+            call.usage = opened.usage
+            return opened
+
+        return await guarded(work, judge, timeout_s=self.spec.call_timeout_s)
+
+
+def talk_of(request: Request, model: str, prefix: Mapping[str, Any]) -> Talk:
+    """What stands before the cut, with what the agent's requests have around it."""
+    params = prefix.get("params")
+    front = {name: prefix[name] for name in ("system", "tools") if prefix.get(name)}
+    return Talk(
+        model=model,
+        messages=sendable(request),
+        max_tokens=request.max_tokens,
+        front={**(params if isinstance(params, Mapping) else {}), **front},
+    )
 
 
 def sendable(request: Request, *, keeps_pinned: bool = False) -> list[Message]:
@@ -121,27 +113,3 @@ def sendable(request: Request, *, keeps_pinned: bool = False) -> list[Message]:
     edits = merge_edits(placed, shown, repair_edits(request.format, placed))
     kept = apply_context([entry.message for entry in placed], (), 0, edits)
     return [*request.opening, *kept]
-
-
-def read_raw(raw: bytes) -> _Raw:
-    """The reply's parts with their own bytes. What is no such reply becomes an error of `verdicts`."""
-    try:
-        return msgspec.json.decode(raw, type=_Raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise error_of(Finding(Verdict.RETRYABLE, "garbled", 1.0)) from None
-
-
-def opened(format: Format, reply: _Raw) -> tuple[Finding, tuple[bytes, ...]]:  # noqa: A002
-    """The messages or items that open the next context, or why there are none."""
-    if format is Format.ANTHROPIC:
-        if reply.stop_reason != "compaction":
-            return anthropic_verdicts.judge_reply(reply.stop_reason, "", wants="compaction"), ()
-        content = b",".join(bytes(part) for part in reply.content)
-        items: tuple[bytes, ...] = (b'{"role":"assistant","content":[' + content + b"]}",)
-    else:
-        items = tuple(bytes(item) for item in reply.output)
-    fault = native_fault(format, [json.loads(item) for item in items])
-    if fault is None:
-        return OK, items
-    verdict = Verdict.EMPTY if fault in {NativeFault.NO_BLOCK, NativeFault.EMPTY} else Verdict.PERMANENT
-    return Finding(verdict, fault.value), ()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
+from precompact_shared.engine.types import Format
 from precompact_shared.engine.usage import chat_usage, responses_usage
 from precompact_shared.provider_spec import Api, ProviderSpec
 from precompact_worker.book import Call
 from precompact_worker.prompting import Ask
 from precompact_worker.providers.clients import Clients
-from precompact_worker.providers.openai_verdicts import judge_choice, judge_failure, judge_response
-from precompact_worker.providers.speaking import Said, guarded, lively, named, plain
+from precompact_worker.providers.openai_verdicts import judge_choice, judge_failure
+from precompact_worker.providers.replies import judge_final, read_whole, texts_of, words_of
+from precompact_worker.providers.speaking import Said, guarded, lively, named, plain, shaped
 from precompact_worker.providers.verdicts import Failure, Finding
 
 NAMED = frozenset({"model", "messages", "input", "instructions", "extra_body"})
@@ -44,24 +46,31 @@ class OpenAISpeaker:
     async def send(self, body: dict[str, Any], call: Call) -> Said:
         """The same for a body as it goes out; what the SDK does not name goes along with it."""
         client = self._clients.openai(self._spec)
-        if self._spec.api is Api.CHAT:
-            return await self._ask(client.chat.completions.create, _ChatReading(call), body)
-        return await self._ask(client.responses.create, _ResponseReading(call), body)
+        part = client.chat.completions if self._spec.api is Api.CHAT else client.responses
+        work = self._stream if self._spec.stream else self._whole
+        said = await guarded(
+            lambda: work(part, body, call), judge_failure, timeout_s=self._spec.call_timeout_s
+        )
+        said = Said("", said) if isinstance(said, Finding) else said
+        call.outcome = said.finding.code
+        return said
 
-    async def _ask(
-        self,
-        create: Callable[..., Awaitable[Any]],
-        reading: _ResponseReading | _ChatReading,
-        body: dict[str, Any],
-    ) -> Said:
-        async def work() -> Finding | None:
-            await self._read(await create(stream=True, **named(body, NAMED)), reading)
-            return None
+    async def _stream(self, part: Any, body: dict[str, Any], call: Call) -> Said:
+        reading = _ChatReading(call) if self._spec.api is Api.CHAT else _ResponseReading(call)
+        stream = await part.create(stream=True, **named(body, NAMED))
+        call.request_id = request_id_of(stream.response.headers)
+        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
+            async for event in events:
+                reading.take(plain(event))
+        return Said(reading.text, reading.finding())
 
-        found = await guarded(work, judge_failure, timeout_s=self._spec.call_timeout_s)
-        finding = found or reading.finding()
-        reading.call.outcome = finding.code
-        return Said(reading.text, finding)
+    async def _whole(self, part: Any, body: dict[str, Any], call: Call) -> Said:
+        body = {name: value for name, value in body.items() if name != "stream_options"}
+        answer = await part.with_raw_response.create(**named(body, NAMED))
+        call.request_id = request_id_of(answer.headers)
+        wire = Format.OPENAI_CHAT if self._spec.api is Api.CHAT else Format.OPENAI_RESPONSES
+        said, call.usage, _ = read_whole(wire, answer.http_response.content)
+        return said
 
     def _respond(self, ask: Ask) -> dict[str, Any]:
         return {
@@ -84,18 +93,18 @@ class OpenAISpeaker:
             **self._tier(),
         }
 
-    async def _read(self, stream: Any, reading: _ResponseReading | _ChatReading) -> None:
-        reading.call.request_id = stream.response.headers.get("x-request-id")
-        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
-            async for event in events:
-                reading.take(plain(event))
-
     def _room(self, ask: Ask) -> int:
         spare = REASONING_TOKENS if _REASONS.match(self._spec.writer) else 0
         return max(LEAST_OUTPUT_TOKENS, ask.max_tokens + spare)
 
     def _tier(self) -> dict[str, Any]:
         return {"service_tier": self._spec.service_tier} if self._spec.service_tier else {}
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of a call, Azure's or AWS's."""
+    names = ("x-request-id", "apim-request-id", "x-amzn-requestid")
+    return next((headers[name] for name in names if name in headers), None)
 
 
 class _ResponseReading:
@@ -107,8 +116,9 @@ class _ResponseReading:
         self._final: dict[str, Any] | None = None
         self._error: Finding | None = None
 
+    @shaped
     def take(self, event: dict[str, Any]) -> None:
-        """The next event."""
+        """The next event. Raises `Garbled` for one of another shape."""
         match event.get("type"):
             case "response.output_text.delta":
                 self.text += event.get("delta") or ""
@@ -125,21 +135,7 @@ class _ResponseReading:
         """What came of it."""
         if self._error is not None:
             return self._error
-        final = self._final or {}
-        return judge_response(
-            final.get("status"),
-            code=str((final.get("error") or {}).get("code") or ""),
-            reason=str((final.get("incomplete_details") or {}).get("reason") or ""),
-            text=self.text,
-            refused=bool(texts_of(final, "refusal", "refusal")),
-        )
-
-
-def texts_of(response: Mapping[str, Any], kind: str, field: str) -> str:
-    """The texts of a response's parts of one kind, joined."""
-    items = response.get("output") or []
-    parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or []]
-    return "".join(part.get(field) or "" for part in parts if part.get("type") == kind)
+        return judge_final(self._final or {}, self.text)
 
 
 class _ChatReading:
@@ -151,13 +147,14 @@ class _ChatReading:
         self._finish: str | None = None
         self._refused = False
 
+    @shaped
     def take(self, chunk: dict[str, Any]) -> None:
-        """The next chunk."""
+        """The next chunk. Raises `Garbled` for one of another shape."""
         if chunk.get("usage"):
             self.call.usage = chat_usage(chunk["usage"])
         for choice in chunk.get("choices") or []:
             delta = choice.get("delta") or {}
-            self.text += delta.get("content") or ""
+            self.text += words_of(delta.get("content"))
             self._refused = self._refused or bool(delta.get("refusal"))
             self._finish = choice.get("finish_reason") or self._finish
 

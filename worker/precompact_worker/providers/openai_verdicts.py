@@ -80,10 +80,18 @@ def _by_status(status: int, code: str, failure: Failure) -> Finding:
     return Finding(Verdict.PERMANENT, code)
 
 
-def judge_response(status: str | None, *, code: str, reason: str, text: str, refused: bool) -> Finding:
+def judge_response(
+    status: str | None,
+    *,
+    code: str,
+    reason: str,
+    text: str,
+    refused: bool,
+    calls: bool = False,
+) -> Finding:
     """What a Responses reply means: its `status`, `error.code`, `incomplete_details.reason`, text and refusal part.
 
-    Status None: no terminal event came, the stream was cut off.
+    Status None: no terminal event came, the stream was cut off. `calls`: it wants a tool to be run, whatever else it says.
     """
     if status is None:
         return retryable("cut_off")
@@ -95,6 +103,8 @@ def judge_response(status: str | None, *, code: str, reason: str, text: str, ref
         return retryable(f"status_{status}" if status in _OTHER_STATUS else "status_unknown")
     if refused:
         return Finding(Verdict.REFUSED, "refusal")
+    if calls:
+        return Finding(Verdict.EMPTY, "tool_call")
     return OK if text.strip() else Finding(Verdict.EMPTY, "empty")
 
 
@@ -103,6 +113,10 @@ _INCOMPLETE = {
     "max_output_tokens": Finding(Verdict.TRUNCATED, "max_tokens"),
     "content_filter": Finding(Verdict.REFUSED, "content_filter"),
 }
+
+
+_BROKEN_OFF = frozenset({"error", "abort", "cancelled", "canceled"})
+"""How routers and servers of one's own say in mid-stream that it went wrong."""
 
 
 def judge_choice(finish: str | None, text: str, *, refused: bool) -> Finding:
@@ -115,5 +129,7 @@ def judge_choice(finish: str | None, text: str, *, refused: bool) -> Finding:
         return Finding(Verdict.TRUNCATED, "max_tokens")
     if finish in {"tool_calls", "function_call"}:
         return Finding(Verdict.EMPTY, "tool_call")
+    if finish in _BROKEN_OFF:
+        return retryable("broken_off")
     # Compatible servers have reasons of their own for a good end ("eos", "end_turn").
     return OK if text.strip() else Finding(Verdict.EMPTY, "empty")

@@ -14,7 +14,7 @@ from precompact_shared.provider_spec import Api, CallMode, ProviderName, Provide
 from precompact_worker.masking import mask
 from precompact_worker.providers.anthropic import AnthropicSpeaker
 from precompact_worker.providers.base import Provider
-from precompact_worker.providers.client_run import ClientSpeaker, Counter
+from precompact_worker.providers.client_run import NATIVE_WAYS, ClientNative, ClientSpeaker, Counter
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive
 from precompact_worker.providers.live import LivePrefix
@@ -63,13 +63,16 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
             yield Scripted(spec)
         case ProviderName.ANTHROPIC | ProviderName.OPENAI:
             if wants_native(spec, desk):
-                yield Native(spec, desk.clients)
+                yield Native(spec, desk.clients, desk.prefix.content if desk.prefix else {})
             if wants_prefix(spec, desk) and desk.prefix is not None:
-                yield Prefixed(spec, desk.clients, desk.prefix.content, desk.model or spec.writer)
+                yield Prefixed(spec, desk.clients, desk.prefix, desk.model or spec.writer)
             if spec.mode is not CallMode.NATIVE:
                 yield _writer(spec, desk)
         case ProviderName.CLIENT:
-            yield _client(spec, desk)
+            if wants_native(spec, desk):
+                yield _client_native(spec, desk)
+            if spec.mode is not CallMode.NATIVE:
+                yield _client(spec, desk)
 
 
 def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
@@ -77,7 +80,7 @@ def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
     wanted = spec.mode is CallMode.NATIVE or (
         spec.mode is CallMode.AUTO and desk.policy.rules.injection.form is Form.NATIVE
     )
-    fits = desk.format is _NATIVE_FORMAT.get(spec.name)
+    fits = desk.format in _NATIVE_FORMATS.get(spec.name, ())
     return wanted and fits and not desk.keeps_base and desk.policy.redact is not Redaction.ALWAYS
 
 
@@ -96,7 +99,11 @@ def _own_format(spec: ProviderSpec) -> Format:
     return Format.OPENAI_CHAT if spec.api is Api.CHAT else Format.OPENAI_RESPONSES
 
 
-_NATIVE_FORMAT = {ProviderName.ANTHROPIC: Format.ANTHROPIC, ProviderName.OPENAI: Format.OPENAI_RESPONSES}
+_NATIVE_FORMATS = {
+    ProviderName.ANTHROPIC: (Format.ANTHROPIC,),
+    ProviderName.OPENAI: (Format.OPENAI_RESPONSES,),
+    ProviderName.CLIENT: tuple(NATIVE_WAYS),
+}
 
 
 def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
@@ -110,12 +117,23 @@ def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
 
 def _client(spec: ProviderSpec, desk: Desk) -> Writer:
     """The caller's own model; what it is sent is its own conversation, but for a key it may hold elsewhere."""
-    if desk.counter is None:
-        raise ProviderMisconfigured("Nobody can be asked here to run a request.", provider=spec.name)
     model = spec.model or desk.model or ""
-    speaker = ClientSpeaker(desk.format, model, desk.counter, spec.call_timeout_s)
+    speaker = ClientSpeaker(desk.format, model, _counter(spec, desk), spec.call_timeout_s)
     window = window_of(spec, desk.policy) if spec.model or spec.window else desk.window
     return Writer(speaker, window, mask if desk.policy.redact is not Redaction.NEVER else str)
+
+
+def _client_native(spec: ProviderSpec, desk: Desk) -> ClientNative:
+    model = desk.model or spec.model or ""
+    prefix = desk.prefix.content if desk.prefix else {}
+    way = NATIVE_WAYS[desk.format]
+    return ClientNative(way, model, _counter(spec, desk), spec.call_timeout_s, prefix)
+
+
+def _counter(spec: ProviderSpec, desk: Desk) -> Counter:
+    if desk.counter is None:
+        raise ProviderMisconfigured("Nobody can be asked here to run a request.", provider=spec.name)
+    return desk.counter
 
 
 def window_of(spec: ProviderSpec, policy: Policy) -> ModelWindow | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Protocol, TypeVar
 
 from precompact_shared.clock import now_ms
 from precompact_worker.book import Call
 from precompact_worker.prompting import Ask
-from precompact_worker.providers.failures import IdleTimeout, facts_of
+from precompact_worker.providers.failures import Garbled, IdleTimeout, facts_of
 from precompact_worker.providers.verdicts import Failure, Finding
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,19 @@ async def lively(events: AsyncIterator[T], idle_s: float) -> AsyncGenerator[T, N
         except TimeoutError:
             raise IdleTimeout from None
         yield event
+
+
+def shaped(take: Callable[[R, dict[str, Any]], None]) -> Callable[[R, dict[str, Any]], None]:
+    """A reader of events that raises `Garbled` for what has another shape than the protocol's."""
+
+    @wraps(take)
+    def checked(self: R, event: dict[str, Any]) -> None:
+        try:
+            take(self, event)
+        except (KeyError, TypeError, AttributeError, IndexError):
+            raise Garbled from None
+
+    return checked
 
 
 def named(body: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
