@@ -19,7 +19,7 @@ Doubt = tuple[float, float, float, float, float, float]
 
 def noise(tokens: float, steps: int = 1) -> float:
     """Variance of a growth around a perfectly calibrated estimate."""
-    return steps * STEP_NOISE_TOKENS**2 + (TEXT_NOISE * tokens) ** 2
+    return steps * square(STEP_NOISE_TOKENS) + square(TEXT_NOISE * tokens)
 
 
 def variance(doubt: Doubt, parts: Parts) -> float:
@@ -33,7 +33,7 @@ def correct(factors: Parts, doubt: Doubt, parts: Parts, growth: float, noise_: f
     unsure = variance(doubt, parts)
     deviation = abs(surprise) / sqrt(unsure + noise_)
     if deviation > _ORDINARY:
-        noise_ *= (deviation / _ORDINARY) ** 2
+        noise_ *= square(deviation / _ORDINARY)
     reach = _times(doubt, parts)
     gain = tuple(one / (unsure + noise_) for one in reach)
     moved = tuple(
@@ -42,6 +42,11 @@ def correct(factors: Parts, doubt: Doubt, parts: Parts, growth: float, noise_: f
     rows = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     surer = tuple(old - gain[row] * reach[column] for old, (row, column) in zip(doubt, rows, strict=True))
     return (moved[0], moved[1], moved[2]), (surer[0], surer[1], surer[2], surer[3], surer[4], surer[5])
+
+
+def square(value: float) -> float:
+    """By multiplying: the store's scripts get the same to the last bit, which no power function promises."""
+    return value * value
 
 
 def estimate(factors: Parts, parts: Parts) -> float:

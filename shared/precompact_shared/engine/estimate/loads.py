@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import add, sub
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -59,26 +59,37 @@ class Load(msgspec.Struct, frozen=True):
         return Load(*map(sub, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
 
+L = TypeVar("L")
+"""What entries are weighed in."""
+
+
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PieceOf(Generic[L]):
     """One entry as the estimate sees it; text stays behind."""
 
     side: Side
-    load: Load
+    load: L
     call_ids: tuple[str, ...] = ()
     """Calls that the caller has to answer."""
     result_ids: tuple[str, ...] = ()
 
 
+Piece: TypeAlias = PieceOf[Load]
+
+
 def load_of(format: Format, message: Message) -> Piece:  # noqa: A002 - the design's word
     """Weigh one entry. Cost: counting its text. Raises InvalidEntry for what is no entry of this format."""
-    known = facts(format, message)
+    return weigh_entry(facts(format, message), message)
+
+
+def weigh_entry(known: Facts, message: Message) -> Piece:
+    """The same where it is known already what the message says."""
     sums = dict.fromkeys(Load.__struct_fields__, 0)
     for kind, part in _parts(known, message):
         _weigh_part(sums, kind, part)
     sums["calls"], sums["keys"] = len(known.calls), sum(_count_keys(call.arguments) for call in known.calls)
     inside = {result.id for result in known.results}
-    return Piece(
+    return PieceOf(
         _side(known),
         Load(**sums),
         tuple(call.id for call in known.calls if call.kind in _AWAITED and call.id not in inside),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 from msgspec.structs import replace
 
-from precompact_shared.engine.estimate.calibration import correct, estimate, noise
-from precompact_shared.engine.estimate.rates import Parts, Rates
+from precompact_shared.engine.estimate.calibration import correct, estimate, noise, square
+from precompact_shared.engine.estimate.masses import W
+from precompact_shared.engine.estimate.rates import Measures, Parts
 from precompact_shared.engine.estimate.reasoning import Reasoning, average, reasoning_of
-from precompact_shared.engine.estimate.spans import Span, Turn
+from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import UNSAID, State
 
 _BREAK_TOKENS, _BREAK_SHARE = 10_000, 0.05
@@ -39,16 +41,15 @@ class Report:
     """The reply used server-side tools: the report counts passes and results that no transcript holds."""
 
 
-def observe(state: State, rates: Rates, report: Report, span: Span) -> State:
+def observe(state: State, rates: Measures[W], report: Report, span: SpanOf[W]) -> State:
     """The state after a report on a prompt that ends with the span.
 
     An empty report, and one measured on an older version, changes nothing.
     """
     if report.total <= 0 or report.version < state.version:
         return state
-    learned = (
-        state if not state.base or state.version != report.version else _learn(state, rates, report, span)
-    )
+    grows_on = state.base and state.version == report.version and span.last is not None
+    learned = _learn(state, rates, report, span) if grows_on else state
     return replace(
         learned,
         base=report.total,
@@ -74,7 +75,7 @@ class _Growth:
     """Whether a new turn began behind a reply."""
 
 
-def _learn(state: State, rates: Rates, report: Report, span: Span) -> State:
+def _learn(state: State, rates: Measures[W], report: Report, span: SpanOf[W]) -> State:
     """The calibration after this growth; `carried` is then that of the new prompt."""
     thought = reasoning_of(state, rates, span)
     growth = _growth(state, rates, report, span, thought)
@@ -91,11 +92,11 @@ def _learn(state: State, rates: Rates, report: Report, span: Span) -> State:
     left = 1.0 if share > 0.5 else 0.0
     if not growth.ended:
         return _calibrate(_carry(state, growth, left), growth, left, doubt=0.0)
-    state = _learn_leaving(state, share, noise(sum(growth.parts)) / growth.leaving**2)
+    state = _learn_leaving(state, share, noise(sum(growth.parts)) / square(growth.leaving))
     return _calibrate(_carry(state, growth, left), growth, left, doubt=_LEAVING_DOUBT * growth.leaving)
 
 
-def _growth(state: State, rates: Rates, report: Report, span: Span, thought: Reasoning) -> _Growth:
+def _growth(state: State, rates: Measures[W], report: Report, span: SpanOf[W], thought: Reasoning) -> _Growth:
     ended = span.turn is Turn.ENDED
     return _Growth(
         parts=rates.parts(span.total),
@@ -113,7 +114,7 @@ def _carry(state: State, growth: _Growth, left: float) -> State:
 def _calibrate(state: State, growth: _Growth, left: float, *, doubt: float) -> State:
     """`doubt`: how far the reasoning that left may be misjudged."""
     kept = growth.tokens + left * growth.leaving
-    spread = noise(sum(growth.parts)) + doubt**2
+    spread = noise(sum(growth.parts)) + square(doubt)
     factors, unsure = correct(state.factors, state.doubt, growth.parts, kept, spread)
     return replace(state, factors=factors, doubt=unsure, steps=state.steps + 1)
 
@@ -122,16 +123,16 @@ def _learn_leaving(state: State, share: float, noise_: float) -> State:
     """`share`: how much of what could leave seems to have left."""
     if not -0.5 < share < 1.5:
         return state
-    weight = 1 / (noise_ + _LEAVES_NOISE**2)
+    weight = 1 / (noise_ + square(_LEAVES_NOISE))
     whole = state.leaves_weight + weight
     moved = (state.leaves * state.leaves_weight + share * weight) / whole
     return replace(state, leaves=min(1.0, max(0.0, moved)), leaves_weight=min(whole, _LEAVES_WEIGHT_MOST))
 
 
-def _learn_reasoning(state: State, span: Span, thought: Reasoning) -> State:
+def _learn_reasoning(state: State, span: SpanOf[W], thought: Reasoning) -> State:
     if not span.lead.replies or thought.guessed > max(0, span.total.replies - 1):
         return state
     weight = state.reasoning_weight * _REASONING_FADES + 1
     counted = min(thought.lead, _LONG * average(state) + 100)
-    root = state.root_reasoning + (counted**0.5 - state.root_reasoning) / weight
+    root = state.root_reasoning + (sqrt(counted) - state.root_reasoning) / weight
     return replace(state, root_reasoning=root, reasoning_weight=weight)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import sqrt
+from math import floor, sqrt
 
-from precompact_shared.engine.estimate.calibration import estimate, noise, variance
-from precompact_shared.engine.estimate.rates import Rates
+from precompact_shared.engine.estimate.calibration import estimate, noise, square, variance
+from precompact_shared.engine.estimate.masses import W
+from precompact_shared.engine.estimate.rates import Measures
 from precompact_shared.engine.estimate.reasoning import average, reasoning_of
-from precompact_shared.engine.estimate.spans import Span, Turn
+from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import State
 
 _SPREAD_DEVIATIONS = 1.6
@@ -37,7 +38,7 @@ class Size:
     """Nine times in ten the truth is no farther off. None: unknown, since nothing valid was reported."""
 
 
-def predict(state: State, rates: Rates, span: Span) -> Size:
+def predict(state: State, rates: Measures[W], span: SpanOf[W]) -> Size:
     """The size with the span's entries in it. Never negative; without a valid report the span has to be the context."""
     parts = rates.parts(span.total)
     growth = estimate(state.factors, parts)
@@ -45,17 +46,22 @@ def predict(state: State, rates: Rates, span: Span) -> Size:
     if rates.counts_reasoning:
         growth += thought.all
     if not state.base:
-        return Size(max(0, round(growth)), Source.ESTIMATED, None)
+        return Size(max(0, whole(growth)), Source.ESTIMATED, None)
     if span.last is None:
         return Size(state.base, Source.REPORTED, 0)
     leaving = state.leaves * (state.carried + thought.early) if span.turn is Turn.ENDED else 0.0
     spread = sqrt(
         variance(state.doubt, parts)
         + noise(sum(parts), max(1, span.total.replies))
-        + thought.guessed * (2 * average(state)) ** 2
+        + thought.guessed * square(2 * average(state))
     )
     return Size(
-        max(0, round(state.base + growth - leaving)),
+        max(0, whole(state.base + growth - leaving)),
         Source.EXTENDED,
-        round(_SPREAD_DEVIATIONS * spread),
+        whole(_SPREAD_DEVIATIONS * spread),
     )
+
+
+def whole(tokens: float) -> int:
+    """The nearest whole number, halves upwards."""
+    return floor(tokens + 0.5)

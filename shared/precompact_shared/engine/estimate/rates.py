@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Protocol, TypeVar
 
 from precompact_shared.engine.estimate.loads import Load
 from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, family_factor
@@ -19,6 +20,22 @@ AXES = 3
 
 Parts = tuple[float, float, float]
 """Tokens of a load by these directions."""
+
+
+X_contra = TypeVar("X_contra", contravariant=True)
+
+
+class Measures(Protocol[X_contra]):
+    """What the estimate asks of rates once entries are weighed."""
+
+    @property
+    def counts_reasoning(self) -> bool:
+        """See `Rates`."""
+        ...
+
+    def parts(self, load: X_contra, /) -> Parts:
+        """What was weighed, in tokens by direction."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from precompact_shared.engine.estimate.calibration import estimate
-from precompact_shared.engine.estimate.loads import Load
-from precompact_shared.engine.estimate.rates import Rates
-from precompact_shared.engine.estimate.spans import Span, Turn
+from precompact_shared.engine.estimate.calibration import estimate, square
+from precompact_shared.engine.estimate.masses import W
+from precompact_shared.engine.estimate.rates import Measures
+from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import State
 
 _SEAL_CHARS, _CHARS_PER_TOKEN = 900, 6.0
@@ -33,10 +33,10 @@ class Reasoning:
         return self.early + self.late
 
 
-def reasoning_of(state: State, rates: Rates, span: Span) -> Reasoning:
+def reasoning_of(state: State, rates: Measures[W], span: SpanOf[W]) -> Reasoning:
     """What the span's replies reasoned: as reported, as encrypted text shows, else the session's average."""
     ended = span.turn is Turn.ENDED
-    early = span.total - span.late if ended else Load()
+    early = span.total - (span.late if ended else span.total)
     if not rates.counts_reasoning:
         lead = thinking_tokens(state, rates, span.lead)
         return Reasoning(
@@ -44,7 +44,7 @@ def reasoning_of(state: State, rates: Rates, span: Span) -> Reasoning:
         )
     lead = _of_lead(state, rates, span.lead)
     rest = span.total - span.lead
-    before = early - span.lead if ended else Load()
+    before = early - (span.lead if ended else early)
     after = span.late if ended else rest
     unknown = max(0, rest.replies - rest.sealed) + (lead < 0)
     lead = average(state) if lead < 0 else lead
@@ -56,17 +56,17 @@ def reasoning_of(state: State, rates: Rates, span: Span) -> Reasoning:
     )
 
 
-def thinking_tokens(state: State, rates: Rates, load: Load) -> float:
+def thinking_tokens(state: State, rates: Measures[W], load: W) -> float:
     """Thinking that the transcript holds."""
     return estimate(state.factors, (0.0, rates.parts(load)[1], 0.0))
 
 
 def average(state: State) -> float:
     """What a reply of this session reasons, leaving out the few long ones."""
-    return state.root_reasoning**2
+    return square(state.root_reasoning)
 
 
-def _of_lead(state: State, rates: Rates, lead: Load) -> float:
+def _of_lead(state: State, rates: Measures[W], lead: W) -> float:
     """-1: not known."""
     if not lead.replies:
         return 0.0
@@ -74,12 +74,13 @@ def _of_lead(state: State, rates: Rates, lead: Load) -> float:
         return float(state.reasoned)
     if state.output > 0:
         return max(0.0, state.output - estimate(state.factors, rates.parts(lead)))
-    return _unsealed(lead) if lead.sealed else -1.0
+    return sealed_tokens(lead) if lead.sealed else -1.0
 
 
-def _expected(state: State, load: Load) -> float:
-    return _unsealed(load) + average(state) * max(0, load.replies - load.sealed)
+def _expected(state: State, load: W) -> float:
+    return sealed_tokens(load) + average(state) * max(0, load.replies - load.sealed)
 
 
-def _unsealed(load: Load) -> float:
+def sealed_tokens(load: W) -> float:
+    """What encrypted reasoning seems to hold."""
     return max(0.0, (load.sealed_chars - _SEAL_CHARS * load.sealed) / _CHARS_PER_TOKEN)
