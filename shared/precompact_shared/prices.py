@@ -25,6 +25,8 @@ class Price:
     cache_read: float
     cache_write: float
     output: float
+    cache_write_hour: float | None = None
+    """Of what is kept for an hour; None where that has no price of its own."""
 
     def cost_usd(self, usage: Usage) -> float:
         """What this usage costs."""
@@ -45,10 +47,12 @@ def known_price(model: str) -> Price | None:
     plain = _dollars(model, input_tokens=1000)
     read = _dollars(model, input_tokens=1000, cache_read_tokens=1000)
     write = _dollars(model, input_tokens=1000, cache_write_tokens=1000)
+    hour = _dollars(model, input_tokens=1000, cache_write_tokens=1000, cache_write_1h_tokens=1000)
     output = _dollars(model, output_tokens=1000)
     if plain is None or output is None:
         return None
-    return Price(plain, plain if read is None else read, plain if write is None else write, output)
+    write = plain if write is None else write
+    return Price(plain, plain if read is None else read, write, output, hour)
 
 
 @lru_cache(maxsize=512)

@@ -159,6 +159,7 @@ def request_of(material: Material, wishes: Wishes, job: JobTag) -> Request:
         known=material.told if keeps_base else material.carried,
         covered=material.covered,
         covered_tokens=sum(entry.tokens for entry in material.covered),
+        tail=snapshot.sent_tail(material.plan.upto),
         max_tokens=material.max_tokens,
         focus=wishes.focus,
         attempt=job.attempt,

@@ -12,12 +12,12 @@ from redis.exceptions import RedisError
 from precompact_shared.clock import now_ms
 from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.policy import Policy, chain_of
-from precompact_shared.provider_spec import CallMode, ProviderSpec
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
 from precompact_shared.settings import Settings
 from precompact_shared.store import reading
 from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import Announcement, SessionOps
-from precompact_shared.store.spending import add_calls
+from precompact_shared.store.spending import DaySpent, add_calls, day_of, tenant_spent
 from precompact_shared.store.types import Answer, CandidateTag, JobTag, SessionView
 from precompact_worker.asking import Chain, SummaryRejected, check_reply, request_of
 from precompact_worker.book import Book
@@ -28,9 +28,10 @@ from precompact_worker.lease import Lease, LeaseLost
 from precompact_worker.outcomes import Ending, Outcome, outcome_of
 from precompact_worker.patience import patiently
 from precompact_worker.planning import Nothing, Wishes, make_plan, wishes_of
+from precompact_worker.providers.base import Request
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive, render_facts
-from precompact_worker.providers.live import LivePrefix, live_prefix
+from precompact_worker.providers.live import LivePrefix, Record, live_prefix
 from precompact_worker.providers.registry import Desk, make_chain
 from precompact_worker.snapshot import Snapshot, take_snapshot
 
@@ -38,6 +39,8 @@ log = get_logger()
 
 SUMMARY_SHARE_OF_LIMIT = 0.25
 """A summary is never more than this share of the limit, whatever the policy allows: windows may be small."""
+READS_PREFIX = frozenset({ProviderName.ANTHROPIC, ProviderName.OPENAI, ProviderName.CLIENT})
+DAY_MS = 86_400_000
 FINISH_PATIENCE_S = 5.0
 DRAIN_PATIENCE_S = 1.0
 
@@ -167,7 +170,7 @@ class Attempt:
                 self._tools.settings.lease_s,
                 self._tools.now_s,
             ),
-            prefix=await self._prefix(specs, material),
+            prefix=await self._prefix(specs, request_of(material, wishes, self._job)),
             keeps_base=material.plan.keeps_base,
         )
         providers = make_chain(specs, desk, extractive_only=wishes.extractive_only)
@@ -188,23 +191,22 @@ class Attempt:
             native=answered.reply.native,
         )
 
-    async def _prefix(self, specs: Iterable[ProviderSpec], material: Material) -> LivePrefix | None:
+    async def _prefix(self, specs: Iterable[ProviderSpec], request: Request) -> LivePrefix | None:
         """The caller's prefix, read only where a provider could use it."""
-        if not any(spec.mode in {CallMode.AUTO, CallMode.PREFIX} and spec.model for spec in specs):
+        if not any(spec.name in READS_PREFIX and spec.mode is not CallMode.TRANSCRIPT for spec in specs):
             return None
         keys = self._tools.session.keys
         raw = await self._tools.store.run(reading.prefix(keys))
         if raw is None:
             return None
         jobs = await self._tools.store.run(reading.jobs(keys))
-        return live_prefix(
-            raw,
-            self._view,
-            jobs,
-            self._tools.policy,
-            covered=material.tokens_before,
-            summary=material.max_tokens,
-        )
+        spent = await self._spent(self._view.now_ms) or await self._spent(self._view.now_ms - DAY_MS)
+        record = Record(prefix=raw, view=self._view, job=self._job, jobs=jobs, spent=spent)
+        return await asyncio.to_thread(live_prefix, record, self._tools.policy, request)
+
+    async def _spent(self, at_ms: int) -> list[DaySpent]:
+        """What the tenant's calls of that day used."""
+        return await self._tools.store.run(tenant_spent(self._tools.session.keys.tenant, day_of(at_ms)))
 
     async def _store_floor(self, material: Material, wishes: Wishes) -> None:
         """The deterministic candidate, for those who cannot wait. One that does not pass is left out."""

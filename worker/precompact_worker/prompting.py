@@ -76,10 +76,19 @@ def nudge_text(problem: str, max_tokens: int) -> str:
     return _fill("nudge", problem=problem, words=words_of(max_tokens)).strip()
 
 
-def prefix_task(preset: Preset, focus: str | None, written_tokens: int) -> str:
-    """The one more message that asks for a record of the conversation it stands in."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The newest messages, which stay: how many entries, and how the first one begins."""
+
+    number: int
+    words: str
+
+
+def prefix_task(preset: Preset, focus: str | None, written_tokens: int, kept: Kept | None = None) -> str:
+    """The one more message that asks for a record of the conversation it stands in, but for what is kept of it."""
     return _fill(
         "prefix_task",
+        kept=_fill("kept", number=str(kept.number), words=kept.words).rstrip("\n") if kept else "",
         focus=_fill("focus", text=harmless(focus)).rstrip("\n") if focus else "",
         words=words_of(written_tokens),
         instructions=preset.summary.instructions.strip(),

@@ -88,6 +88,11 @@ class Snapshot:
         first = self.base.read_from
         return self.entries[start - first : stop - first]
 
+    def sent_tail(self, upto: int) -> tuple[Entry, ...]:
+        """Entries from `upto` on, but none from the first call on that still waits for its result."""
+        waiting = min((seq for seq, _ in self.view.open), default=self.view.length)
+        return self.between(upto, max(upto, waiting))
+
     def prefix(self, upto: int) -> str:
         """Chain digest of `[0, upto)`."""
         return self.chains[upto - 1 - self.base.read_from]

@@ -1,7 +1,8 @@
 """How a model summary is asked for: on the agent's live prefix at cache prices, or on a transcript by a model of choice.
 
-Computed from prices, sizes and warmth as observed, never assumed: a cache belongs to a workspace, is evicted at will, and one
-miss means cold.
+Computed from prices, sizes and warmth as observed, never assumed: a cache belongs to a workspace, is evicted at will, and
+one miss of ours means cold. What is compared is the summary's own calls: the context afterwards is of the same shape
+whoever writes, so the agent rebuilds its cache at the same price.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from precompact_shared.engine.usage import Usage
 
 READ_SHARE_THAT_IS_A_HIT = 0.5
 """Of a prompt; less means that the part that costs was not in the cache."""
+LEAST_TELLING_TOKENS = 8_192
+"""Of the agent's prompt: twice what the choosiest model caches. A miss of a shorter one tells nothing."""
 
 
 class Mode(StrEnum):
@@ -62,6 +65,29 @@ class Sighting:
     at_ms: int
     usage: Usage
 
+    @property
+    def is_hit(self) -> bool:
+        """Whether the part that costs was read from the cache."""
+        return self.usage.cache_read_tokens >= READ_SHARE_THAT_IS_A_HIT * max(1, self.usage.prompt_tokens)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether a miss says anything: a short prompt is not cached in the first place."""
+        return self.is_hit or self.usage.prompt_tokens >= LEAST_TELLING_TOKENS
+
+    @property
+    def kept_tokens(self) -> int:
+        """What the cache holds of the prompt since then."""
+        return self.usage.cache_read_tokens + self.usage.cache_write_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of the cache: how warm it is, and how much of the agent's newest prompt it holds."""
+
+    warmth: Warmth
+    cached_tokens: int = 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
@@ -70,13 +96,24 @@ class Offer:
     prompt_tokens: int
     output_tokens: int
     price: Prices | None
+    calls: float = 1.0
+    """How many a summary takes: each one after the first is the one before with its answer and what that lacks."""
+    is_cached: bool = False
+    """Whether the prompt goes through the cache: what is not read is written, and a second call reads the first one's."""
 
     def cost_usd(self, cached_tokens: int = 0) -> float | None:
-        """What it costs with so much of the prompt read from the cache; None where no price is known."""
+        """What it costs with so much of the first prompt read from the cache; None where no price is known."""
         if self.price is None:
             return None
-        cached = min(cached_tokens, self.prompt_tokens)
-        return self.price.cost_usd(Usage(self.prompt_tokens - cached, cached, 0, self.output_tokens))
+        first = self._usage(self.prompt_tokens, cached_tokens)
+        again = self._usage(self.prompt_tokens + self.output_tokens, self.prompt_tokens)
+        return self.price.cost_usd(first) + max(0.0, self.calls - 1) * self.price.cost_usd(again)
+
+    def _usage(self, prompt: int, cached: int) -> Usage:
+        if not self.is_cached:
+            return Usage(prompt, 0, 0, self.output_tokens)
+        read = min(cached, prompt)
+        return Usage(0, read, prompt - read, self.output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +126,37 @@ class Choice:
     prefix_usd: float | None
 
 
-def warmth(sightings: Iterable[Sighting], *, now_ms: int, ttl_s: float) -> Warmth:
-    """Warm when the newest call within the cache's lifetime was a hit; one miss means cold until a hit is seen again."""
-    newest = max(sightings, key=lambda one: one.at_ms, default=None)
-    if newest is None or now_ms - newest.at_ms > ttl_s * 1000:
-        return Warmth.UNSEEN
-    read = newest.usage.cache_read_tokens
-    return (
-        Warmth.WARM if read >= READ_SHARE_THAT_IS_A_HIT * max(1, newest.usage.prompt_tokens) else Warmth.COLD
-    )
+def look(ours: Iterable[Sighting], agent: Sighting | None, *, now_ms: int, ttl_s: float) -> Seen:
+    """What was seen last, by us or by the agent, within the cache's lifetime.
+
+    `ours`: the first call of each of our jobs with the prefix (those after it read what the first one wrote). A newest
+    one that missed means cold for good: an agent's hits say nothing of a key in another workspace, so only a hit of ours
+    could refute it.
+    """
+    newest = max(ours, key=lambda one: one.at_ms, default=None)
+    if newest is not None and not newest.is_hit:
+        return Seen(Warmth.COLD)
+    told = agent if agent is not None and agent.is_telling else None
+    alive = [one for one in (newest, told) if one is not None and now_ms - one.at_ms <= ttl_s * 1000]
+    last = max(alive, key=lambda one: one.at_ms, default=None)
+    if last is None:
+        return Seen(Warmth.UNSEEN)
+    return Seen(Warmth.WARM, last.kept_tokens) if last.is_hit else Seen(Warmth.COLD)
 
 
-def choose(
-    transcript: Offer, prefix: Offer | None, *, seen: Warmth, cached_tokens: int, is_masked: bool
-) -> Choice:
-    """The cheaper mode. `prefix` None = not on record; `cached_tokens`: how much of it a warm cache holds.
+def choose(transcript: Offer, prefix: Offer | None, *, seen: Seen, is_masked: bool) -> Choice:
+    """The cheaper mode. `prefix` None = not on record.
 
     Never the prefix on a guess: unseen and cold caches count as empty.
     """
     text_usd = transcript.cost_usd()
     if is_masked or prefix is None:
         return Choice(Mode.TRANSCRIPT, Reason.MASKED if is_masked else Reason.PREFIX_UNKNOWN, text_usd, None)
-    prefix_usd = prefix.cost_usd(cached_tokens if seen is Warmth.WARM else 0)
+    prefix_usd = prefix.cost_usd(seen.cached_tokens if seen.warmth is Warmth.WARM else 0)
     if text_usd is None or prefix_usd is None:
         return Choice(Mode.TRANSCRIPT, Reason.PRICE_UNKNOWN, text_usd, prefix_usd)
     if prefix_usd < text_usd:
         return Choice(Mode.PREFIX, Reason.CHEAPER, text_usd, prefix_usd)
-    warm_usd = prefix.cost_usd(cached_tokens)
+    warm_usd = prefix.cost_usd(prefix.prompt_tokens)
     would_win = warm_usd is not None and warm_usd < text_usd
     return Choice(Mode.TRANSCRIPT, Reason.COLD if would_win else Reason.CHEAPER, text_usd, prefix_usd)

@@ -38,6 +38,8 @@ class Request:
     covered: tuple[Entry, ...]
     """Entries that no summary has covered yet."""
     covered_tokens: int
+    tail: tuple[Entry, ...] = ()
+    """The entries behind the cut, which stay, up to the first call that still waits for its result."""
     max_tokens: int
     """Of the summary, in o200k tokens."""
     focus: str | None

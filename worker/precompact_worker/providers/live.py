@@ -3,95 +3,166 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from precompact_shared.engine.mode import Mode, Offer, Sighting, Warmth, choose, warmth
+from precompact_shared.engine.mode import Choice, Mode, Offer, Seen, Sighting, Warmth, choose, look
+from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderSpec
-from precompact_shared.store.types import JobTag, SessionView
+from precompact_shared.store.spending import DaySpent
+from precompact_shared.store.types import JobKind, JobTag, SessionView
+from precompact_worker.providers.base import Request
+from precompact_worker.providers.prefix_body import matches_cache
 
 MODE = "prefix"
-PROMPT_TOKENS = 1_000
+MODES = frozenset({MODE, "transcript"})
+"""Of calls that write a summary in words."""
+ASKING_TOKENS = 1_000
 """What our own words add to either request."""
+USUAL_OUTPUT_TOKENS = 2_600
+"""Of a summary, in o200k tokens, before the tenant has had one: the six that stand in recorded sessions have 2,474 to
+3,359, the middle of them 2,650, whatever was allowed."""
+MOST_CALLS = 2
+"""For one part of a summary: the first, and the one that is told what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What summaries of the session have been like: how long, in o200k tokens, and how many calls one takes."""
+
+    output_tokens: int
+    calls: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is on record when a job begins."""
+
+    prefix: bytes | None
+    """The caller's, as it was sent."""
+    view: SessionView
+    job: JobTag
+    jobs: Sequence[JobTag]
+    """Of the session, oldest first."""
+    spent: Sequence[DaySpent] = ()
+    """The tenant's newest day with calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePrefix:
-    """Sizes in the tokens of the session's model."""
+    """Sizes in the tokens of the session's model, unless said otherwise."""
 
     content: Mapping[str, Any]
-    covered_tokens: int
-    """Of the context up to the cut."""
-    fixed_tokens: int
-    """Of system prompt and tools."""
-    summary_tokens: int
-    """In o200k tokens."""
-    seen: Warmth
+    prompt_tokens: int
+    """Of the request without our own words."""
+    transcript_tokens: int
+    """Of the same as a transcript, in o200k tokens."""
+    habit: Habit
+    seen: Seen
+    sends_tail: bool
+    """Whether the whole context is sent, as the agent last sent it, or what stands before the cut."""
+
+    def choice(self, spec: ProviderSpec, model: str, policy: Policy) -> Choice:
+        """Between the live prefix on the session's model and a transcript on the spec's."""
+        transcript = Offer(
+            prompt_tokens=int((self.transcript_tokens + ASKING_TOKENS) * family_factor(spec.writer)),
+            output_tokens=int(self.habit.output_tokens * family_factor(spec.writer)),
+            price=policy.price_of(spec.writer),
+            calls=self.habit.calls,
+        )
+        prefix = Offer(
+            prompt_tokens=self.prompt_tokens + int(ASKING_TOKENS * family_factor(model)),
+            output_tokens=int(self.habit.output_tokens * family_factor(model)),
+            price=policy.price_of(model),
+            calls=self.habit.calls,
+            is_cached=True,
+        )
+        return choose(transcript, prefix, seen=self.seen, is_masked=False)
 
     def is_cheaper(self, spec: ProviderSpec, model: str, policy: Policy) -> bool:
-        """Whether the live prefix on the session's model costs less than a transcript on the spec's."""
-        scale = family_factor(spec.writer) / family_factor(model)
-        transcript = Offer(
-            prompt_tokens=int(self.covered_tokens * scale) + PROMPT_TOKENS,
-            output_tokens=int(self.summary_tokens * family_factor(spec.writer)),
-            price=policy.price_of(spec.writer),
-        )
-        cached = self.covered_tokens + self.fixed_tokens
-        prefix = Offer(
-            prompt_tokens=cached + PROMPT_TOKENS,
-            output_tokens=int(self.summary_tokens * family_factor(model)),
-            price=policy.price_of(model),
-        )
-        found = choose(transcript, prefix, seen=self.seen, cached_tokens=cached, is_masked=False)
-        return found.mode is Mode.PREFIX
+        """Whether the live prefix costs less."""
+        return self.choice(spec, model, policy).mode is Mode.PREFIX
 
 
-def live_prefix(
-    raw: bytes | None,
-    view: SessionView,
-    jobs: Iterable[JobTag],
-    policy: Policy,
-    *,
-    covered: int,
-    summary: int,
-) -> LivePrefix | None:
-    """The prefix on record with what our own calls saw of its cache; None for none.
+def live_prefix(record: Record, policy: Policy, request: Request) -> LivePrefix | None:
+    """The prefix on record with what was seen of its cache; None for none. O(characters of what is covered).
 
-    Before any call of ours, a session that was active within the cache's lifetime counts as warm: one miss then says no.
+    The agent's newest request is what its cache surely holds: so the whole context is sent, where it fits, and not
+    the part up to the cut, which the agent may have sent last long ago.
     """
-    content = json.loads(raw) if raw else None
+    content = json.loads(record.prefix) if record.prefix else None
     if not isinstance(content, dict):
         return None
-    seen = warmth(sightings(jobs), now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
-    if seen is Warmth.UNSEEN and 0 <= view.now_ms - view.last_at_ms <= policy.cache_ttl_s * 1000:
-        seen = Warmth.COLD if _missed_last(jobs) else Warmth.WARM
-    fixed = {name: content.get(name) for name in ("system", "tools")}
+    view = record.view
+    sends_tail = record.job.kind is not JobKind.OVERFLOW and _fits(view, policy)
+    prompt = view.tokens if sends_tail else view.tokens - sum(entry.tokens for entry in request.tail)
+    said = spoken(request.format, request.covered, request.preset.summary)
     return LivePrefix(
         content=content,
-        covered_tokens=covered,
-        fixed_tokens=int(count_text(json.dumps(fixed)) * family_factor(view.model)),
-        summary_tokens=summary,
-        seen=seen,
+        prompt_tokens=prompt,
+        transcript_tokens=sum(one.tokens for one in said) + count_text(request.previous),
+        habit=habit_of(record, request.max_tokens),
+        seen=seen_of(view, record.jobs, policy) if matches_cache(content) else Seen(Warmth.COLD),
+        sends_tail=sends_tail,
     )
 
 
+def seen_of(view: SessionView, jobs: Iterable[JobTag], policy: Policy) -> Seen:
+    """What our calls and the agent's usage told of the cache.
+
+    An agent that never told any counts as warm while it is active, until a call of ours says no.
+    """
+    ours, told = sightings(jobs), view.agent_cache
+    agent = None
+    if told is not None:
+        plain = max(0, told.prompt_tokens - told.read_tokens - told.written_tokens)
+        agent = Sighting(told.at_ms, Usage(plain, told.read_tokens, told.written_tokens, 0))
+    found = look(ours, agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
+    is_active = 0 <= view.now_ms - view.last_at_ms <= policy.cache_ttl_s * 1000
+    if found.warmth is Warmth.UNSEEN and told is None and is_active:
+        return Seen(Warmth.WARM, view.tokens)
+    return found
+
+
 def sightings(jobs: Iterable[JobTag]) -> list[Sighting]:
-    """Our own calls with the prefix that told their usage, oldest first."""
+    """The first call with the prefix of each job that told its usage; later ones of a job read what that one wrote."""
     return [
-        Sighting(job.started_ms, _usage(call))
+        Sighting(job.started_ms, _usage(calls[0]))
         for job in jobs
-        for call in job.calls
-        if call.get("mode") == MODE and call.get("outcome") == "ok"
+        if (calls := [call for call in _answered(job) if call.get("mode") == MODE])
     ]
 
 
-def _missed_last(jobs: Iterable[JobTag]) -> bool:
-    found = sightings(jobs)
-    return bool(found) and not found[-1].usage.cache_read_tokens
+def habit_of(record: Record, most_tokens: int) -> Habit:
+    """As the session's newest summary was; before there is one as the tenant's were; before that, what is usual."""
+    made = [
+        calls for job in record.jobs if (calls := [one for one in _answered(job) if one["mode"] in MODES])
+    ]
+    if not made:
+        return Habit(min(_of_tenant(record.spent) or USUAL_OUTPUT_TOKENS, most_tokens), 1.0)
+    last = made[-1][-1]
+    written = int(last["output_tokens"] / family_factor(last.get("model")))
+    return Habit(written, sum(min(MOST_CALLS, len(calls)) for calls in made) / len(made))
+
+
+def _of_tenant(spent: Iterable[DaySpent]) -> int:
+    """What one call wrote on average, in o200k tokens; 0 where none did."""
+    told = [one for one in spent if one.mode in MODES and one.output_tokens]
+    written = sum(one.output_tokens / family_factor(one.model) for one in told)
+    return int(written / sum(one.calls for one in told)) if told else 0
+
+
+def _fits(view: SessionView, policy: Policy) -> bool:
+    limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
+    return limits is not None and view.tokens <= limits.hard
+
+
+def _answered(job: JobTag) -> list[dict[str, Any]]:
+    return [call for call in job.calls if call.get("outcome") == "ok" and not call.get("estimated")]
 
 
 def _usage(call: Mapping[str, Any]) -> Usage:

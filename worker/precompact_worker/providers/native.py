@@ -20,6 +20,7 @@ from precompact_worker.providers.base import NativeReply, Reply, Request
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.compacting import WAYS, Opened, Talk, Way
 from precompact_worker.providers.extractive import render_facts
+from precompact_worker.providers.marking import marked
 from precompact_worker.providers.speaking import guarded
 from precompact_worker.providers.verdicts import Failure, Finding, Verdict, error_of
 
@@ -98,7 +99,7 @@ def talk_of(request: Request, model: str, prefix: Mapping[str, Any]) -> Talk:
     front = {name: prefix[name] for name in ("system", "tools") if prefix.get(name)}
     return Talk(
         model=model,
-        messages=sendable(request),
+        messages=marked(request.format, sendable(request), (), front),
         max_tokens=request.max_tokens,
         front={**(params if isinstance(params, Mapping) else {}), **front},
     )
