@@ -120,6 +120,10 @@ def _claimed(record: Record) -> str:
     return f"{record.get('job_kind', 'a')} job {record.get('jid')} was claimed"
 
 
+def _hurried(record: Record) -> str:
+    return f"job {record.get('jid')} became {record.get('job_kind', 'due')}: the limit was reached while it was under way"
+
+
 def _stored(record: Record) -> str:
     floor = ", the deterministic one for the hard limit" if record.get("slot") == "floor" else ""
     return (
@@ -161,6 +165,7 @@ def _number(record: Record, name: str) -> str:
 _KINDS: dict[str, Callable[[Record], str]] = {
     "decided": _decided,
     "claimed": _claimed,
+    "hurried": _hurried,
     "stored": _stored,
     "adopted": _adopted,
     "closed": _closed,

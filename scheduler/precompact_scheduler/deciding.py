@@ -9,8 +9,8 @@ from precompact_scheduler import counters
 from precompact_scheduler.claims import claim_of, record_of
 from precompact_scheduler.facts import LimitsCache, Statement, facts_of, statement_of_event, statement_of_view
 from precompact_scheduler.memory import Memory
-from precompact_shared.courier import Lane, Message, lane_of
-from precompact_shared.engine.trigger import Action, Decision, SizeFacts, decide
+from precompact_shared.courier import Message, lane_of
+from precompact_shared.engine.trigger import URGENT_KINDS, Action, Decision, SizeFacts, decide
 from precompact_shared.events import Event, EventType
 from precompact_shared.policy import Policy
 from precompact_shared.store.connection import Layout
@@ -19,12 +19,11 @@ from precompact_shared.store.keys import ShardKeys
 from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
 from precompact_shared.store.shard_ops import Handled, handled_many
-from precompact_shared.store.types import Answer, JobState, SessionView
+from precompact_shared.store.types import Answer, JobState
 
 ENDED_EMPTY = frozenset({JobState.DONE, JobState.DEAD})
 DECIDE_AGAIN = frozenset({"base_gone"})
 """Ends of a job after which another kind of job may be wanted at once."""
-WAITING = frozenset({JobState.READY, JobState.QUEUED})
 WRITTEN_AT_ONCE = 400
 """Decisions sent before the next are made: enough for the store to have something to do meanwhile."""
 
@@ -68,12 +67,12 @@ class Decider:
         told = list(statements)
         if not told:
             return []
-        claimed: list[tuple[int, Case]] = []
+        claimed: list[int] = []
         answers = self._store.run_each(self._writes(told, claimed))
-        return self._after_claims([(case, answers[place]) for place, case in claimed])
+        return self._after_claims([answers[place] for place in claimed])
 
-    def _writes(self, told: Sequence[Statement], claimed: list[tuple[int, Case]]) -> Iterator[list[Op[Any]]]:
-        """What follows from some decisions at a time; `claimed`: each claim with its place among all that is written."""
+    def _writes(self, told: Sequence[Statement], claimed: list[int]) -> Iterator[list[Op[Any]]]:
+        """What follows from some decisions at a time; `claimed`: the places of the claims among all that is written."""
         written = 0
         for at in range(0, len(told), WRITTEN_AT_ONCE):
             cases = [self._decide(statement) for statement in told[at : at + WRITTEN_AT_ONCE]]
@@ -81,7 +80,7 @@ class Decider:
             claiming = [case for case in cases if case.decision.action is not Action.NONE]
             # Claims first: what is claimed and not marked as handled is decided again, the reverse would be lost.
             ops: list[Op[Any]] = [*map(self._claim, claiming), *self._handled(cases)]
-            claimed += enumerate(claiming, written)
+            claimed += range(written, written + len(claiming))
             written += len(ops)
             yield ops
 
@@ -106,23 +105,14 @@ class Decider:
             by_shard.setdefault(keys.shard, []).append(Handled(keys, told.version, told.length, record))
         return [handled_many(shard, handled) for shard, handled in by_shard.items()]
 
-    def _after_claims(self, claims: Sequence[tuple[Case, Answer]]) -> list[Message]:
-        """Whoever was refused a refresh decides once more; a hurried job goes to the front."""
-        messages: list[Message] = []
+    def _after_claims(self, answers: Sequence[Answer]) -> list[Message]:
+        """Whoever was refused a refresh decides once more. A job that was claimed or hurried is sent by its event."""
         again: list[Statement] = []
-        for case, answer in claims:
+        for answer in answers:
             counters.CLAIMS.labels(answer.o).inc()
             if answer.o == "base_gone" and answer.view:
                 again.append(statement_of_view(answer.view))
-            elif answer.o == "in_flight" and answer.view and case.decision.action is Action.HURRY:
-                messages += self._hurry(answer.view)
-        return messages + (self.settle(again) if again else [])
-
-    def _hurry(self, view: SessionView) -> list[Message]:
-        job = view.job
-        if job is None or job.state not in WAITING or not self._memory.hurry_once(job.jid):
-            return []
-        return [Message(view.tenant, view.session, job.jid, Lane.URGENT, f"h{view.now_ms % 1_000_000}")]
+        return self.settle(again) if again else []
 
     def _look_after(self, ended: Sequence[Event]) -> list[Statement]:
         """Jobs that ended without a candidate: remember the size then, and who may try another kind at once."""
@@ -134,7 +124,8 @@ class Decider:
             if event.reason in DECIDE_AGAIN:
                 again.append(statement_of_view(answer.view))
             else:
-                self._memory.note_try(answer.view, event.reason or "")
+                failed = event.state == JobState.DEAD and event.kind not in URGENT_KINDS
+                self._memory.note_try(answer.view, event.reason or "", background=failed)
         return again
 
     def _ops(self, of: Statement | Event) -> SessionOps:

@@ -39,18 +39,16 @@ class Recent(Generic[K, V]):
 
 
 class Memory:
-    """Last tries that found nothing, decisions already told, jobs already hurried."""
+    """Last tries that found nothing, decisions already told."""
 
     def __init__(self) -> None:
         self._tries: Recent[tuple[str, str], tuple[int, LastTry]] = Recent()
         self._told: Recent[tuple[str, str], tuple[int, str, int]] = Recent()
-        self._hurried: Recent[str, None] = Recent(10_000)
 
-    def note_try(self, view: SessionView, reason: str) -> None:
-        """A job ended without a candidate while the session stood like this."""
-        self._tries.put(
-            (view.tenant, view.session), (view.version, LastTry(tokens=view.tokens, reason=reason))
-        )
+    def note_try(self, view: SessionView, reason: str, *, background: bool = False) -> None:
+        """A job ended without a candidate while the session stood like this. `background`: it failed there."""
+        last = LastTry(tokens=view.tokens, reason=reason, background=background)
+        self._tries.put((view.tenant, view.session), (view.version, last))
 
     def last_try(self, statement: Statement) -> LastTry | None:
         """The last such try for this version of the session."""
@@ -69,9 +67,3 @@ class Memory:
         if not told_again:
             self._told.put(statement.name, (statement.version, decision.row, statement.tokens))
         return not told_again
-
-    def hurry_once(self, jid: str) -> bool:
-        """True the first time for a job."""
-        first = jid not in self._hurried
-        self._hurried.put(jid, None)
-        return first

@@ -193,8 +193,50 @@ def test_a_waiting_job_is_sent_once_more_in_front_when_the_limit_is_reached(worl
         grow(filled, LIMIT + 300 * number)
         settle(scheduler)
     [job] = world.jobs(filled)
-    assert job.urgency == 0
+    assert (job.kind, job.urgency) == (JobKind.DUE, 0)
     assert [queue for queue, _ in world.messages()] == ["compact.urgent", "compact.speculative"]
+
+
+def test_a_retry_that_waits_for_its_time_runs_when_the_limit_is_reached(world: World) -> None:
+    """A provider asked for five minutes; the limit does not wait for them, and nothing is paid twice."""
+    filled, scheduler = world.session(), world.scheduler()
+    grow(filled, STARTED)
+    settle(scheduler)
+    [job] = world.jobs(filled)
+    started = world.store.run(filled.ops.start(job.jid, lease_ms=30_000, max_attempts=4)).job
+    assert started is not None
+    failed = filled.ops.finish(
+        job.jid, started.fence, "retry", reason="provider_failed", delay_ms=300_000, max_attempts=4
+    )
+    assert world.store.run(failed).o == "ok"
+    world.broker.flushdb()
+    grow(filled, STARTED + 1_000)
+    settle(scheduler)
+    assert world.messages() == []
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [again] = world.jobs(filled)
+    assert (again.jid, again.kind, again.attempt) == (job.jid, JobKind.DUE, 1)
+    assert [queue for queue, _ in world.messages()] == ["compact.urgent"]
+    assert world.store.run(filled.ops.start(job.jid, lease_ms=30_000, max_attempts=4)).o == "started"
+
+
+def test_after_a_background_job_died_of_its_providers_the_limit_still_gets_one(world: World) -> None:
+    """That one asks the whole chain; below the limit the dead one counts as a try."""
+    filled, scheduler = world.session(), world.scheduler()
+    grow(filled, STARTED)
+    settle(scheduler)
+    [job] = world.jobs(filled)
+    started = world.store.run(filled.ops.start(job.jid, lease_ms=30_000, max_attempts=1)).job
+    assert started is not None
+    failed = filled.ops.finish(job.jid, started.fence, "retry", reason="provider_failed", max_attempts=1)
+    assert world.store.run(failed).kind == "dead"
+    filled.append(turns(1))
+    settle(scheduler)
+    assert world.decisions(filled)[0]["reason"] == "nothing_new_since_the_last_try"
+    grow(filled, LIMIT)
+    settle(scheduler)
+    assert [one.kind for one in world.jobs(filled)] == [JobKind.SPECULATIVE, JobKind.DUE]
 
 
 def test_an_unknown_window_is_told_in_the_decision(world: World) -> None:

@@ -292,7 +292,7 @@ async def test_whatever_a_provider_does_the_next_in_the_chain_is_asked(
 ) -> None:
     """The last is the one that needs no network; both calls are on record."""
     bench.policy(scripted(fault=fault), job_deadline_s=1.0 if fault is Fault.HANG else None)
-    job = bench.claimed()
+    job = bench.claimed(JobKind.DUE)
     assert await bench.work(job) == Ended("stored")
     [tag] = bench.candidates()
     assert tag.provider == "extractive"

@@ -58,6 +58,13 @@ MUTATIONS = (
     Mutation("lib/changes.lua", "or u.version < num('cpat')"),
     Mutation("lib/session.lua", "return load_hash() and S.vis ~= '0'", "return load_hash()"),
     Mutation("claim.lua", "if live and spec.kind ~= 'manual' then", "if false then"),
+    Mutation(
+        "claim.lua",
+        "if BACKGROUND[live.kind] and (spec.kind == 'due' or spec.kind == 'overflow') then hurry(live) end",
+    ),
+    Mutation("claim.lua", "job.state, job.not_before_ms = 'ready', 0", "job.state = 'ready'"),
+    Mutation("claim.lua", "    job.hurried = true\n"),
+    Mutation("finish.lua", "if job.hurried then delay, job.hurried = 0, nil end"),
     Mutation("claim.lua", "if live then end_job(live, 'cancelled', 'superseded') end", alone=True),
     Mutation("claim.lua", "or base.state ~= 'open' or base.version ~= num('v')"),
     Mutation("claim.lua", "if overflow_at and S.ovf == overflow_at then return reply('once') end"),

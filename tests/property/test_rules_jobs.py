@@ -184,6 +184,69 @@ def test_rule_16_a_job_ends_once(stage: Stage) -> None:
     assert (stage.job_of("j").state, stage.job_of("j").reason) == ("cancelled", "asked")
 
 
+BACKGROUND = ("speculative", "refresh", "idle")
+AT_THE_LIMIT = ("due", "overflow")
+
+
+@pytest.mark.parametrize("kind", BACKGROUND)
+@pytest.mark.parametrize("wish", AT_THE_LIMIT)
+def test_rule_16_a_retry_that_waits_for_its_time_does_not_hold_up_what_is_due(
+    stage: Stage, kind: str, wish: str
+) -> None:
+    """It begins at once, as a job of the kind that was wanted, with a deadline that starts now; attempts stay counted."""
+    stage.has(4)
+    base = stage.make("b", 2) if kind == "refresh" else None
+    job = stage.begin("j", kind, base=base)
+    stage.finish("j", job.fence, "retry", reason="rate_limited", delay_ms=300_000)
+    stage.now_ms += 200_000
+    answer = stage.claim("k", wish, urgency=0)
+    assert (answer.o, answer.jid) == ("in_flight", "j")
+    hurried = stage.job_of("j")
+    assert (hurried.kind, hurried.state, hurried.attempt, hurried.base) == (wish, "ready", 1, base)
+    assert hurried.deadline_ms == stage.now_ms + 120_000
+    stage.now_ms += 2_000
+    assert stage.due("j").o == "send"
+    again = stage.start("j")
+    assert again.o == "started"
+    assert again.job is not None
+    assert (again.job.kind, again.job.attempt) == (wish, 2)
+
+
+@pytest.mark.parametrize("wish", AT_THE_LIMIT)
+def test_rule_13_a_running_job_is_joined_and_its_retry_waits_for_nothing(stage: Stage, wish: str) -> None:
+    """With its original deadline; the hurry is used up by the attempt that follows."""
+    stage.has(4)
+    job = stage.begin("j")
+    deadline_ms = job.deadline_ms
+    stage.now_ms += 1_000
+    assert stage.claim("k", wish, urgency=0).o == "in_flight"
+    assert (stage.job_of("j").state, stage.job_of("j").deadline_ms) == ("running", deadline_ms)
+    stage.finish("j", job.fence, "retry", reason="rate_limited", delay_ms=300_000)
+    again = stage.start("j")
+    assert again.o == "started"
+    assert again.job is not None
+    assert again.job.kind == wish
+    stage.finish("j", again.job.fence, "retry", reason="rate_limited", delay_ms=300_000)
+    assert stage.start("j").reason == "not_due"
+
+
+def test_rule_17_what_is_due_already_or_wanted_by_hand_keeps_its_kind_and_its_time(stage: Stage) -> None:
+    """Only what nobody waited for is hurried; a background claim hurries nothing."""
+    stage.has(4)
+    job = stage.begin("d", "due")
+    stage.finish("d", job.fence, "retry", reason="rate_limited", delay_ms=5_000)
+    assert stage.claim("k", "overflow").o == "in_flight"
+    assert stage.claim("l", "speculative").o == "in_flight"
+    assert stage.job_of("d").kind == "due"
+    assert stage.start("d").reason == "not_due"
+    assert stage.claim("m", "manual").o == "claimed"
+    hand = stage.start("m").job
+    assert hand is not None
+    stage.finish("m", hand.fence, "retry", reason="rate_limited", delay_ms=5_000)
+    assert stage.claim("n", "due").o == "in_flight"
+    assert stage.job_of("m").kind == "manual"
+
+
 def test_rule_17_one_live_job_a_session(stage: Stage) -> None:
     """Whatever asks, joins."""
     stage.has(4)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from precompact_shared.engine.recovery import Action, Ahead, Setback, Step, next_step
 from precompact_shared.engine.summary import (
     Rejected,
     Score,
@@ -21,9 +22,10 @@ from precompact_shared.logging import get_logger
 from precompact_shared.store.types import JobTag
 from precompact_worker.book import Book
 from precompact_worker.drafting import Material
-from precompact_worker.planning import Wishes
+from precompact_worker.planning import Nothing, Wishes
 from precompact_worker.prompting import problem_of
 from precompact_worker.providers.base import Amends, Provider, Reply, Request, Stop
+from precompact_worker.providers.extractive import Extractive
 from precompact_worker.providers.verdicts import ProviderTimeout
 
 log = get_logger()
@@ -73,23 +75,35 @@ class Chain:
 
     providers: Sequence[Provider]
     now_s: Callable[[], float]
+    is_urgent: Callable[[], Awaitable[bool]]
+    """Whether somebody waits for the job; asked when a provider has failed, since that may change while one is tried."""
 
     async def ask(self, material: Material, wishes: Wishes, book: Book, *, deadline_s: float) -> Answered:
-        """The first answer that passes. Raises the failure to act on when none does: a passing one, else the last."""
+        """The first answer that passes. Raises the failure that decides what becomes of the job when there is none."""
         failures: list[PrecompactError] = []
         request = request_of(material, wishes, book.job)
-        for provider in self.providers:
+        for place, provider in enumerate(self.providers, start=1):
             try:
                 return await self._try(provider, request, book, material, deadline_s)
             except (Retryable, Permanent, Overflow) as failure:
-                log.info(
-                    "provider gave nothing usable",
-                    provider=provider.name,
-                    jid=book.job.jid,
-                    code=failure.code,
-                )
                 failures.append(failure)
-        raise next((one for one in failures if isinstance(one, Retryable)), failures[-1])
+            step = await self._next(failures, self.providers[place:])
+            log.info(
+                "provider gave nothing usable",
+                provider=provider.name,
+                jid=book.job.jid,
+                code=failures[-1].code,
+                step=step.action.value,
+                reason=step.reason.value,
+            )
+            if step.action is not Action.ASK_NEXT:
+                raise failures[step.by]
+        raise Nothing("no_provider")
+
+    async def _next(self, failures: Sequence[PrecompactError], left: Sequence[Provider]) -> Step:
+        ahead = ahead_of(left)
+        urgent = ahead is Ahead.CODE and await self.is_urgent()
+        return next_step([setback_of(failure) for failure in failures], ahead=ahead, urgent=urgent)
 
     async def _try(
         self, provider: Provider, request: Request, book: Book, material: Material, deadline_s: float
@@ -106,6 +120,19 @@ class Chain:
             if len(book.calls) > since:
                 book.calls[-1].outcome = failure.reason
             raise
+
+
+def ahead_of(left: Sequence[Provider]) -> Ahead:
+    """What the rest of a chain has to offer."""
+    if any(not isinstance(provider, Extractive) for provider in left):
+        return Ahead.MODEL
+    return Ahead.CODE if left else Ahead.NOTHING
+
+
+def setback_of(failure: PrecompactError) -> Setback:
+    """What a decision needs of a failure."""
+    passes = isinstance(failure, Retryable)
+    return Setback(failure.code, passes, failure.retry_after_s if isinstance(failure, Retryable) else 0.0)
 
 
 async def ask_one(provider: Provider, request: Request, book: Book, material: Material) -> Answered:

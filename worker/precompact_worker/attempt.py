@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from redis.exceptions import RedisError
 
 from precompact_shared.clock import now_ms
+from precompact_shared.engine.recovery import is_urgent
 from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.policy import Policy, chain_of
 from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
@@ -176,7 +177,7 @@ class Attempt:
         providers = make_chain(specs, desk, extractive_only=wishes.extractive_only)
         if not isinstance(providers[0], Extractive):
             await self._store_floor(material, wishes)
-        chain = Chain(providers, self._tools.now_s)
+        chain = Chain(providers, self._tools.now_s, self._is_urgent)
         answered = await chain.ask(material, wishes, self._book, deadline_s=deadline_s)
         return await asyncio.to_thread(
             draft,
@@ -190,6 +191,13 @@ class Attempt:
             evidence=answered.evidence,
             native=answered.reply.native,
         )
+
+    async def _is_urgent(self) -> bool:
+        """Whether somebody waits for the job by now: the limit may have been reached while a provider was asked."""
+        op = reading.job(self._tools.session.keys, self._job.jid)
+        patience_s = self._tools.settings.lease_s
+        job = await patiently(self._tools.store, op, for_s=patience_s, now_s=self._tools.now_s)
+        return is_urgent((job or self._job).kind)
 
     async def _prefix(self, specs: Iterable[ProviderSpec], request: Request) -> LivePrefix | None:
         """The caller's prefix, read only where a provider could use it."""

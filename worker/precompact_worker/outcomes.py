@@ -8,6 +8,7 @@ from enum import StrEnum
 from redis.exceptions import RedisError
 
 from precompact_shared.engine.formats import InvalidEntry
+from precompact_shared.engine.recovery import wait_s
 from precompact_shared.errors import PrecompactError, Retryable
 from precompact_worker.asking import SummaryRejected
 from precompact_worker.planning import Nothing, Unsupported
@@ -46,7 +47,8 @@ def outcome_of(error: BaseException, attempt: int) -> Outcome:
         case InvalidEntry():
             return Outcome(Ending.DEAD, "invalid_entry")
         case Retryable():
-            return Outcome(Ending.RETRY, error.code, max(int(error.retry_after_s * 1000), _pause_ms(attempt)))
+            asked_ms = int(wait_s(error.retry_after_s) * 1000)
+            return Outcome(Ending.RETRY, error.code, max(asked_ms, _pause_ms(attempt)))
         case PrecompactError():
             return Outcome(Ending.DEAD, error.code)
         case TimeoutError():

@@ -25,7 +25,7 @@ class Action(StrEnum):
     NONE = "none"
     CLAIM = "claim"
     HURRY = "hurry"
-    """The live job became urgent: its urgency is raised and its message sent once more, in front."""
+    """The live job became urgent: it is due from now on, and one that waits is sent once more, in front."""
 
 
 class Kind(StrEnum):
@@ -89,6 +89,8 @@ class LastTry(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     """Size of the session then."""
     reason: str
+    background: bool = False
+    """It failed while nobody waited, so that not all of its chain was asked."""
 
 
 class IdleClock(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,8 +247,6 @@ def _row_in_flight_and_near(known: _Known) -> _Wish | None:
     job = known.facts.job
     if job is None or not known.at_limit or job.kind in URGENT_KINDS:
         return None
-    if job.state == "running":
-        return _nothing(Reason.IN_FLIGHT)
     return _Wish(Action.HURRY, Reason.LIMIT_NEAR, Kind.DUE)
 
 
@@ -280,7 +280,7 @@ def _row_breaker(known: _Known) -> _Wish | None:
 def _row_nothing_new(known: _Known) -> _Wish | None:
     """The last job found nothing to do, and little came since."""
     last = known.facts.last_try
-    if last is None or known.tokens < last.tokens:
+    if last is None or known.tokens < last.tokens or (last.background and known.at_limit):
         return None
     enough = max(1, int(known.limits.keep_tokens * RETRY_GROWTH_SHARE))
     return _nothing(Reason.NOTHING_NEW) if known.tokens - last.tokens < enough else None

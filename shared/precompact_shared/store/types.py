@@ -150,6 +150,8 @@ class JobTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     prefix: str | None = None
     deadline_ms: int = 0
     not_before_ms: int = 0
+    hurried: bool = False
+    """A limit was reached while it ran in the background: if this attempt fails, the next one waits for nothing."""
     lease_until_ms: int = 0
     created_ms: int = 0
     sent_ms: int = 0

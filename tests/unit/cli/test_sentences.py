@@ -50,6 +50,7 @@ def test_nothing_happened_is_said_with_the_numbers_that_decided_it() -> None:
             "a due job was asked",
         ),
         ({"kind": "decided", "action": "hurry", "reason": "x"}, "was hurried"),
+        ({"kind": "hurried", "jid": "j1", "job_kind": "due"}, "job j1 became due"),
         ({"kind": "never seen", "a": 1}, "never seen: a 1"),
     ],
 )

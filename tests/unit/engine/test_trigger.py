@@ -101,14 +101,21 @@ def test_urgency_is_the_predicted_time_to_the_limit() -> None:
 @pytest.mark.parametrize("tokens", [LIMITS.start_high, LIMITS.limit, LIMITS.hard])
 def test_one_live_job_a_session(tokens: int) -> None:
     """Whatever the size, nothing is claimed beside it."""
-    running = LiveJob(jid="j", kind="speculative", state="running")
+    running = LiveJob(jid="j", kind="due", state="running")
     assert told(decided(tokens, job=running)) == (Action.NONE, None, Reason.IN_FLIGHT)
 
 
-def test_a_waiting_job_is_hurried_when_the_limit_is_reached() -> None:
-    """It is not doubled; one that is urgent already is left alone."""
-    assert decided(LIMITS.limit - 1, job=QUEUED).reason is Reason.IN_FLIGHT
-    assert told(decided(LIMITS.limit, job=QUEUED)) == (Action.HURRY, Kind.DUE, Reason.LIMIT_NEAR)
+@pytest.mark.parametrize("state", ["ready", "queued", "running"])
+@pytest.mark.parametrize("kind", ["speculative", "refresh", "idle"])
+def test_a_job_in_the_background_is_hurried_when_the_limit_is_reached(kind: str, state: str) -> None:
+    """Waiting for a worker or for its time, or running: it is due by now, and not doubled."""
+    job = LiveJob(jid="j", kind=kind, state=state)
+    assert decided(LIMITS.limit - 1, job=job).reason is Reason.IN_FLIGHT
+    assert told(decided(LIMITS.limit, job=job)) == (Action.HURRY, Kind.DUE, Reason.LIMIT_NEAR)
+
+
+def test_a_job_that_is_urgent_already_is_left_alone() -> None:
+    """Once is enough."""
     due = LiveJob(jid="j", kind="due", state="queued")
     assert decided(LIMITS.limit, job=due).action is Action.NONE
 
@@ -196,6 +203,15 @@ def test_after_a_job_that_found_nothing_the_session_has_to_grow_first() -> None:
     assert decided(tokens + LIMITS.keep_tokens // 2, last_try=last).kind is Kind.DUE
     assert decided(tokens - 10, last_try=last).reason is not Reason.NOTHING_NEW
     assert decided(LIMITS.hard, last_try=LastTry(tokens=LIMITS.hard, reason="x")).kind is Kind.DUE
+
+
+def test_a_job_that_failed_in_the_background_does_not_keep_what_is_due_from_running() -> None:
+    """It asked part of its chain only; below the limit the session has to grow as after any other."""
+    last = LastTry(tokens=LIMITS.start_high, reason="provider_failed", background=True)
+    assert decided(LIMITS.start_high + 10, last_try=last).reason is Reason.NOTHING_NEW
+    assert decided(LIMITS.limit, last_try=last).kind is Kind.DUE
+    at_limit = LastTry(tokens=LIMITS.limit, reason="provider_failed", background=True)
+    assert decided(LIMITS.limit + 10, last_try=at_limit).kind is Kind.DUE
 
 
 def test_without_background_only_the_limit_counts() -> None:

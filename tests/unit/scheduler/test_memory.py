@@ -77,11 +77,3 @@ def test_a_try_that_found_nothing_holds_for_its_version() -> None:
     assert found is not None
     assert (found.tokens, found.reason) == (900, "no_safe_cut")
     assert memory.last_try(changed(STATEMENT, version=2)) is None
-
-
-def test_a_job_is_hurried_once() -> None:
-    """Not with every append past the limit."""
-    memory = Memory()
-    assert memory.hurry_once("j")
-    assert not memory.hurry_once("j")
-    assert memory.hurry_once("k")

@@ -10,6 +10,9 @@ from precompact_shared.engine.versions.values import Announcement, Claim, Job, O
 
 BACKGROUND = frozenset({"speculative", "idle"})
 """Kinds that have no business while an open candidate waits."""
+IN_BACKGROUND = BACKGROUND | {"refresh"}
+"""Kinds that nobody waits for."""
+AT_THE_LIMIT = frozenset({"due", "overflow"})
 
 
 @on_session
@@ -21,7 +24,7 @@ def claim(session: Session, version: int | None, spec: Claim, now_ms: int) -> tu
         return session, Outcome("once")
     live = session.live
     if live and not (spec.kind == "manual" and live.kind != "manual"):
-        return _in_the_way(session, live, spec)
+        return _in_the_way(session, live, spec, now_ms)
     refusal = _needless(session, spec)
     if refusal:
         return session, Outcome(refusal)
@@ -42,11 +45,21 @@ def claim(session: Session, version: int | None, spec: Claim, now_ms: int) -> tu
     return shown(replace(session, jobs=(*session.jobs, job)), "claimed", job=job, jid=job.jid)
 
 
-def _in_the_way(session: Session, live: Job, spec: Claim) -> tuple[Session, Outcome]:
+def _in_the_way(session: Session, live: Job, spec: Claim, now_ms: int) -> tuple[Session, Outcome]:
     if spec.kind == "manual":
         return session, Outcome("joined" if live.focus == spec.focus else "in_flight", jid=live.jid)
-    sooner = min(live.urgency, spec.urgency)
-    return with_job(session, replace(live, urgency=sooner)), Outcome("in_flight", jid=live.jid)
+    job = replace(live, urgency=min(live.urgency, spec.urgency))
+    if live.kind in IN_BACKGROUND and spec.kind in AT_THE_LIMIT:
+        job = _hurried(job, spec, now_ms)
+    return with_job(session, job), Outcome("in_flight", jid=live.jid)
+
+
+def _hurried(job: Job, spec: Claim, now_ms: int) -> Job:
+    """What was begun in the background is due by now: what waits begins at once and anew, what runs is joined."""
+    if job.state is State.RUNNING:
+        return replace(job, kind=spec.kind, hurried=True)
+    deadline_ms = max(job.deadline_ms, now_ms + spec.deadline_ms)
+    return replace(job, kind=spec.kind, state=State.READY, not_before_ms=0, deadline_ms=deadline_ms)
 
 
 def _needless(session: Session, spec: Claim) -> str | None:
@@ -90,6 +103,7 @@ def start(
     job = replace(
         _unannounced(job),
         state=State.RUNNING,
+        hurried=False,
         fence=job.fence + 1,
         attempt=job.attempt + 1,
         lease_until_ms=now_ms + lease_ms,
@@ -163,6 +177,7 @@ def finish(
     job = session.job(jid)
     if why or job is None:
         return session, Outcome("lost", reason=why)
+    delay_ms = 0 if job.hurried else delay_ms
     match action:
         case "release":
             job = replace(_ready(job, reason, now_ms + delay_ms), attempt=job.attempt - 1)
@@ -176,7 +191,14 @@ def finish(
 
 
 def _ready(job: Job, reason: str, at_ms: int) -> Job:
-    return replace(_unannounced(job), state=State.READY, reason=reason, not_before_ms=at_ms, lease_until_ms=0)
+    return replace(
+        _unannounced(job),
+        state=State.READY,
+        reason=reason,
+        not_before_ms=at_ms,
+        lease_until_ms=0,
+        hurried=False,
+    )
 
 
 @on_session

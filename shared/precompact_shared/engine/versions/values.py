@@ -163,6 +163,7 @@ class Job:
     prefix: str | None = None
     deadline_ms: int = 0
     not_before_ms: int = 0
+    hurried: bool = False
     lease_until_ms: int = 0
     created_ms: int = 0
     sent_ms: int = 0

@@ -21,11 +21,28 @@ if live and live.kind == 'manual' and spec.kind == 'manual' then
   if (live.focus or '') == (spec.focus or '') then return reply('joined', {jid=live.jid}) end
   return reply('in_flight', {jid=live.jid, kind=live.kind})
 end
+-- A limit that is reached makes due what was begun in the background: now all of its chain may answer. What waits, for a
+-- worker or for its time, begins at once and anew; what runs is joined as it is, and a next attempt waits for nothing.
+local function hurry(job)
+  job.kind = spec.kind
+  if job.state == 'running' then
+    job.hurried = true
+    save_job(job)
+  else
+    job.state, job.not_before_ms = 'ready', 0
+    job.deadline_ms = math.max(job.deadline_ms, NOW + (spec.deadline_ms or 120000))
+    save_job(job)
+    look_at(job, NOW + READY_LOOK_MS)
+    emit_job(job)
+  end
+  note('hurried', {jid=job.jid, job_kind=job.kind})
+end
 if live and spec.kind ~= 'manual' then
   if spec.urgency < (live.urgency or 0) then
     live.urgency = spec.urgency
     save_job(live)
   end
+  if BACKGROUND[live.kind] and (spec.kind == 'due' or spec.kind == 'overflow') then hurry(live) end
   return reply('in_flight', {jid=live.jid, kind=live.kind})
 end
 local function has_speculative()

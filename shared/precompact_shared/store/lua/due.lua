@@ -27,6 +27,7 @@ if job.state == 'running' then
   end
   job.state, job.reason, job.not_before_ms = 'ready', 'lease_lost', NOW
   job.upto, job.through, job.prefix = nil, nil, nil
+  job.hurried = nil
   save_job(job)
   return send()
 end

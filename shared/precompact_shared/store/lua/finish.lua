@@ -17,6 +17,7 @@ if reason then
 end
 if action == 'retry' and job.attempt >= max then action = 'dead' end
 if action == 'retry' or action == 'release' then
+  if job.hurried then delay, job.hurried = 0, nil end
   if action == 'release' then job.attempt = job.attempt - 1 end
   job.state, job.reason, job.not_before_ms, job.lease_until_ms = 'ready', why, NOW + delay, 0
   job.upto, job.through, job.prefix = nil, nil, nil

@@ -28,6 +28,7 @@ local base = job.base and load_tag(job.base) or nil
 job.state, job.fence, job.attempt = 'running', job.fence + 1, job.attempt + 1
 job.lease_until_ms, job.started_ms = NOW + lease, NOW
 job.upto, job.through, job.prefix = nil, nil, nil
+job.hurried = nil
 save_job(job)
 look_at(job, job.lease_until_ms)
 return reply('started', {job=job, base=base})

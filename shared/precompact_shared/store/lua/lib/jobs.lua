@@ -1,5 +1,6 @@
 -- The ledger: states of rule 16. A job ends once, with a reason.
 local LIVE = {ready=true, queued=true, running=true}
+local BACKGROUND = {speculative=true, refresh=true, idle=true}
 local function member(jid) return NAME .. '\n' .. jid end
 local function load_job(jid)
   local raw = redis.call('HGET', K.j, jid)
