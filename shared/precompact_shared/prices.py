@@ -5,6 +5,7 @@ The package ships its data; prices and windows change with its releases (docs/de
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:  # a tenth of a second, which no command line should pay that 
     from genai_prices import types
 
 MILLION = 1_000_000
+_VERSION = re.compile(r"-v\d+(?::\d+)?$")
+"""How Bedrock ends the names of its models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,6 @@ def _calculate(model: str, **tokens: int) -> types.PriceCalculation | None:
 
 
 def bare_name(model: str) -> str:
-    """A model's own name, without a vendor, region or path in front: `eu.anthropic.claude-x`, `openai/gpt-x`."""
+    """A model's own name, without vendor, region or path in front and version behind: `eu.anthropic.claude-x-v1:0`."""
     name = model.rsplit("/", 1)[-1]
-    return name.split("anthropic.", 1)[-1] if "anthropic." in name else name
+    return _VERSION.sub("", name.split("anthropic.", 1)[-1]) if "anthropic." in name else name

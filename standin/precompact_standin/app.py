@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from precompact_standin import anthropic, openai
-from precompact_standin.answers import Answer
+from precompact_standin.answers import Answer, as_json
 from precompact_standin.aws import errors as aws_errors
 from precompact_standin.aws.invoke import invoke, invoke_stream
 from precompact_standin.aws.signature import Target, is_signed, read_signature
@@ -91,6 +91,18 @@ ENDPOINTS = (
 )
 
 
+VERSIONED = frozenset(
+    {
+        "/openai/responses",
+        "/openai/responses/compact",
+        "/openai/responses/input_tokens",
+        "/openai/deployments/{deployment}/chat/completions",
+    }
+)
+"""Azure's classic paths, which there are by `api-version` alone."""
+_NO_RESOURCE = {"error": {"code": "404", "message": "Resource not found"}}
+
+
 class StandIn:
     """The application. `state` is there for tests in the same process."""
 
@@ -112,6 +124,8 @@ class StandIn:
         async def serve(request: Request) -> Delivery:
             raw_path = request.scope["raw_path"].partition(b"?")[0].decode()
             target = Target(request.method, raw_path, request.scope["query_string"].decode())
+            if path in VERSIONED and "api-version" not in request.query_params:
+                return Delivery(as_json(_NO_RESOURCE, status=404), self.state.scenario.pace)
             return self.serve(endpoint, request.headers, await request.body(), request.path_params, target)
 
         return Route(path, serve, methods=["POST"])
@@ -131,6 +145,9 @@ class StandIn:
         entry = state.log.note("POST", endpoint.path, headers, len(content))
         entry["url"] = target.path
         request_id = entry["request_id"] = state.next_id("req")
+        if any(target.path.endswith(path) for path in state.scenario.paths_off):
+            entry["status"] = 404
+            return Delivery(as_json({"detail": "Not Found"}, status=404), state.scenario.pace)
         fault = None
         try:
             fault, reply = state.deck.deal(endpoint.path, headers, generates=endpoint.generates)

@@ -149,6 +149,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     models: dict[str, ModelRow] = {}
     only_known_models: bool = False
     """Whether a model that neither the scenario nor the built-in table knows is refused with 404."""
+    paths_off: tuple[str, ...] = ()
+    """Ends of paths that this server does not have: 404 as from a web framework."""
     rules_off: tuple[str, ...] = ()
     """Ids of validity rules that are not enforced (`A9b`, `O4`, …)."""
     foreign_signatures: bool = True

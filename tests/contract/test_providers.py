@@ -1,303 +1,199 @@
-"""One contract for every provider that calls a server: the real SDKs, and everything a server can answer."""
+"""One contract for every provider: the real SDKs at the stand-in, as streams and as JSON, and all that can go wrong."""
 
 from __future__ import annotations
 
-import pickle
+import json
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from precompact_shared.clock import monotonic_s
-from precompact_shared.engine.preset import load_preset
-from precompact_shared.engine.summary import extract
-from precompact_shared.engine.tokens import count_message
-from precompact_shared.engine.types import Entry, Format
-from precompact_shared.errors import PrecompactError
-from precompact_shared.policy import Policy
-from precompact_shared.provider_spec import ProviderSpec
-from precompact_shared.settings import Settings
-from precompact_shared.store.types import JobKind, JobState, JobTag
-from precompact_worker.book import Book
-from precompact_worker.providers.base import Reply, Request
+from precompact_shared.engine.types import Format
+from precompact_standin import Reply as Spoken
+from precompact_standin import Scenario, Step
+from precompact_standin.scenario import Fault, FaultKind, FaultRule
+from precompact_worker.providers.base import Reply
 from precompact_worker.providers.clients import Clients
-from precompact_worker.providers.registry import Desk, make_chain
-from precompact_worker.providers.verdicts import (
-    ProviderFailed,
-    ProviderMisconfigured,
-    ProviderOverflow,
-    ProviderRefused,
-    ProviderRejected,
-    ProviderTimeout,
-    ProviderUnusable,
-)
-from tests.support.fake_llm import Answer, FakeLLM, failing, hanging_up, silent
-from tests.support.talk import turns
-from tests.support.wires import WIRES, Wire
+from precompact_worker.providers.verdicts import ProviderFailed
+from tests.contract.asking import KEYS, Asked, mode_of, request_for, settings_for, told_usage
+from tests.contract.provider_faults import STATUS, Case, End, rows
+from tests.support.backends import ACCESS_KEY, CALLER, CODE, KEY, NATIVE, SECRET, TEXT, Backend
+from tests.support.standin import Served
 
-SECRET_KEY = "sk-test-planted-key-0123456789"
-WORDS = "the secret word is pomegranate"
-HTML = b"<html><body>502 Bad Gateway</body></html>"
-PRESET = load_preset("precompact")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+SERVERS = (*TEXT, *NATIVE)
+ROWS = list(rows())
+WHO: dict[str, Any] = {"keys": {KEY: "ours", ACCESS_KEY: "ours"}, "signers": {ACCESS_KEY: SECRET}}
+"""Nobody else is let in, and a signature has to be right."""
+SAID = Scenario(script=(Step(reply=Spoken(text="a record")),), **WHO)
 
 
-@pytest.fixture(params=WIRES, ids=lambda wire: wire.name)
-def wire(request: pytest.FixtureRequest) -> Wire:
-    """Each protocol."""
-    found: Wire = request.param
-    return found
+@pytest.fixture(scope="module", autouse=True)
+def keys() -> Iterator[None]:
+    """Keys in the usual places."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in KEYS.items():
+            patch.setenv(name, value)
+        yield
 
 
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys in the usual places; no proxy in between."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET_KEY)
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET_KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def clients(keys: None, standin_server: Served) -> AsyncIterator[Clients]:
+    """Connections as a worker has them: one per provider, kept."""
+    made = Clients(settings_for(standin_server))
+    yield made
+    await made.close()
 
 
-def request_for(count: int = 12) -> Request:
-    """A summary of some turns."""
-    messages = [{"role": "user", "content": WORDS}, *turns(count, words=4)]
-    covered = tuple(
-        Entry(seq, one, count_message(Format.ANTHROPIC, one, None)) for seq, one in enumerate(messages)
-    )
-    carried = extract(Format.ANTHROPIC, covered, None)
-    return Request(
-        format=Format.ANTHROPIC,
-        preset=PRESET,
-        carried=carried,
-        known=carried,
-        covered=covered,
-        covered_tokens=sum(entry.tokens for entry in covered),
-        max_tokens=1_000,
-        focus=None,
-        attempt=1,
-    )
+def begin(standin: Served, backend: Backend, *faults: FaultRule, scenario: Scenario = SAID) -> None:
+    """Play the scenario with these faults and without the paths that the provider lacks."""
+    fields = {name: getattr(scenario, name) for name in ("keys", "signers", "script")}
+    standin.play(Scenario(**fields, faults=faults, paths_off=backend.paths_off))
 
 
-class Call:
-    """One summary asked of a server that gives these answers."""
-
-    def __init__(self, wire: Wire, *answers: Answer, **fields: Any) -> None:
-        self.wire = wire
-        self.server = FakeLLM(list(answers))
-        self.fields = fields
-        job = JobTag(jid="j", version=1, kind=JobKind.DUE, state=JobState.RUNNING, fence=3)
-        self.book = Book(job, monotonic_s, Policy().price_of)
-
-    async def run(self, request: Request | None = None) -> Reply:
-        """The reply, or what it raises."""
-        async with self.server as server:
-            spec: ProviderSpec = self.wire.spec(server.url, **self.fields)
-            settings = Settings(anthropic_base_url=spec.base_url, openai_base_url=spec.base_url)
-            clients = Clients(settings)
-            try:
-                [provider] = make_chain([spec], Desk(Policy(), Format.ANTHROPIC, clients))
-                return await provider.summarise(request or request_for(), self.book)
-            finally:
-                await clients.close()
-
-    async def failure(self, request: Request | None = None) -> PrecompactError:
-        """What it raises; it pickles, and tells nothing that was sent."""
-        with pytest.raises(PrecompactError) as raised:
-            await self.run(request)
-        again = pickle.loads(pickle.dumps(raised.value))  # noqa: S301
-        assert str(again) == str(raised.value)
-        told = f"{raised.value!r} {self.book.records()}"
-        assert "pomegranate" not in told
-        assert SECRET_KEY not in told
-        assert raised.value.__cause__ is None
-        assert raised.value.__suppress_context__ or raised.value.__context__ is None
-        return raised.value
-
-    @property
-    def outcomes(self) -> list[object]:
-        """Of the calls on record."""
-        return [record["outcome"] for record in self.book.records()]
+def generating(standin: Served) -> list[dict[str, object]]:
+    """Calls that reached a path the server has."""
+    return [entry for entry in standin.requests if entry.get("status") != 404 or "fault" in entry]
 
 
-async def test_a_good_reply_is_taken_and_paid_for(wire: Wire) -> None:
-    """Text, usage by price class, money, the provider's id."""
-    call = Call(wire, wire.reply("a record"))
-    reply = await call.run()
-    assert reply.text == "a record"
-    [record] = call.book.records()
-    assert (record["input_tokens"], record["cache_read_tokens"], record["output_tokens"]) == (900, 50, 70)
-    assert (record["outcome"], record["request_id"], record["mode"]) == ("ok", "req_a", "transcript")
+@pytest.mark.parametrize("backend", [*SERVERS, *CALLER], ids=lambda one: str(one.name))
+async def test_a_good_reply_is_taken_and_paid_for(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """Text or block, usage by price class, money, the provider's id; at the platform's own path, with its key."""
+    begin(standin, backend)
+    asked = Asked(backend, standin, clients)
+    reply = await asked.reply()
+    record, entry = asked.book.records()[-1], standin.requests[-1]
+    check_words(standin, backend, reply)
+    assert (record["provider"], record["model"]) == (backend.provider, backend.model)
+    assert (record["outcome"], record["mode"], record["estimated"]) == ("ok", mode_of(backend), False)
+    prompt = record["input_tokens"] + record["cache_read_tokens"] + record["cache_write_tokens"]  # type: ignore[operator]
+    told = told_usage(backend, entry["usage"])
+    assert (prompt, record["cache_read_tokens"], record["output_tokens"]) == told
     assert isinstance(record["cost_usd"], float)
-    assert 0 < record["cost_usd"] < 0.01
-    [sent] = call.server.requests
-    asked = wire.asked(sent.body)
-    assert "pomegranate" in asked
-    assert asked.rindex("## Addresses") > asked.rindex("pomegranate")
-    assert sent.headers["authorization"] == f"Bearer {SECRET_KEY}"
+    assert 0 < record["cost_usd"] < 0.1
+    assert (entry["url"], entry["status"]) == (backend.url, 200)
+    assert bool(entry.get("stream")) == (backend.streams and "/model/" not in backend.url)
+    if backend not in CALLER:
+        assert record["request_id"] == entry["request_id"]
+    if backend.signs:
+        service = "bedrock" if backend.format is Format.ANTHROPIC else "bedrock-mantle"
+        assert entry["signed"] == {"scope": f"eu-central-1/{service}", "proven": True}
 
 
-async def test_a_stream_without_its_end_is_no_reply(wire: Wire) -> None:
-    """The SDK raises nothing; the text looks complete."""
-    call = Call(wire, wire.reply("half a record", stop="none"))
-    assert isinstance(await call.failure(), ProviderFailed)
-    assert call.outcomes == ["cut_off"]
+def check_words(standin: Served, backend: Backend, reply: Reply) -> None:
+    """The words that were said: as text, or inside the block."""
+    if not backend.is_native:
+        assert (reply.text, reply.native) == ("a record", None)
+        return
+    assert reply.native is not None
+    assert reply.native.family in {"claude-opus-5-5", "claude-opus-5-5-v1:0", "gpt-6-sol"}
+    items = [json.loads(item) for item in reply.native.items]
+    if backend.format is Format.ANTHROPIC:
+        [block] = items[0]["content"]
+        assert (block["type"], block["content"]) == ("compaction", "a record")
+        assert block["signature"]
+    else:
+        sealed = standin.app.state.signer.unseal(items[-1]["encrypted_content"])
+        assert sealed is not None
+        assert (items[-1]["type"], sealed["text"]) == ("compaction", "a record")
+    assert reply.text
 
 
-async def test_a_connection_that_breaks_inside_the_stream(wire: Wire) -> None:
-    """What was used until then is on record where the protocol told it."""
-    call = Call(wire, wire.reply("half a record", stop="none", ends="early"))
-    assert isinstance(await call.failure(), ProviderFailed)
-    assert call.outcomes == ["unreachable"]
-    if wire.name == "anthropic":
-        assert call.book.records()[0]["input_tokens"] == 900
+@pytest.mark.parametrize("backend", CODE, ids=lambda one: str(one.name))
+async def test_summaries_by_code_keep_to_the_same_contract(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """A text, its size, and a record without cost."""
+    asked = Asked(backend, standin, clients)
+    reply = await asked.reply()
+    assert "pomegranate" in reply.text
+    [record] = asked.book.records()
+    assert (record["provider"], record["outcome"], record["mode"]) == (backend.provider, "ok", "code")
+    assert (record["output_tokens"], record["cost_usd"]) == (reply.tokens, 0.0)
 
 
-async def test_an_error_inside_the_stream(wire: Wire) -> None:
-    """Status 200 was sent long ago."""
-    call = Call(wire, wire.error_event("overloaded"))
-    assert isinstance(await call.failure(), ProviderFailed)
-
-
-async def test_a_stream_that_falls_silent(wire: Wire) -> None:
-    """The idle time is bounded, not the whole call alone."""
-    begun_s = monotonic_s()
-    call = Call(wire, wire.reply("half", stop="none", ends="never"), idle_timeout_s=0.3)
-    assert isinstance(await call.failure(), ProviderTimeout)
-    assert monotonic_s() - begun_s < 5
-    assert call.outcomes == ["timeout"]
-
-
-async def test_a_server_that_says_nothing(wire: Wire) -> None:
-    """The call's own time."""
-    call = Call(wire, silent, call_timeout_s=0.3)
-    assert isinstance(await call.failure(), ProviderTimeout)
-
-
-async def test_a_server_that_hangs_up(wire: Wire) -> None:
-    """Once; the ledger repeats, not the SDK."""
-    call = Call(wire, hanging_up)
-    assert isinstance(await call.failure(), ProviderFailed)
-    assert len(call.server.requests) == 1
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-async def test_an_empty_reply_is_asked_for_once_more(wire: Wire, text: str) -> None:
-    """Then somebody else."""
-    call = Call(wire, wire.reply(text), wire.reply("a record"))
-    assert (await call.run()).text == "a record"
-    assert call.outcomes == ["empty", "ok"]
-    again = Call(wire, wire.reply(text))
-    assert isinstance(await again.failure(), ProviderUnusable)
-    assert again.outcomes == ["empty", "empty"]
-    assert all(record["output_tokens"] == 70 for record in again.book.records())
-
-
-async def test_a_tool_call_is_no_record(wire: Wire) -> None:
-    """However good its arguments."""
-    call = Call(wire, wire.reply("let me look", stop="tool"))
-    assert isinstance(await call.failure(), ProviderUnusable)
-
-
-async def test_a_reply_that_was_cut_off_gets_twice_the_room_once(wire: Wire) -> None:
-    """And is on record with what it cost."""
-    call = Call(wire, wire.reply("a rec", stop="length"), wire.reply("a record"))
-    assert (await call.run()).text == "a record"
-    assert call.outcomes == ["max_tokens", "ok"]
-    rooms = [
-        one.body.get("max_tokens") or one.body.get("max_output_tokens") or one.body["max_completion_tokens"]
-        for one in call.server.requests
-    ]
-    assert rooms[1] == 2 * rooms[0]
-    twice = Call(wire, wire.reply("a rec", stop="length"))
-    assert isinstance(await twice.failure(), ProviderUnusable)
-    assert len(twice.server.requests) == 2
-
-
-@pytest.mark.parametrize("stop", ["refusal", "filter"])
-async def test_a_refusal_is_not_repeated(wire: Wire, stop: str) -> None:
-    """The same text would be refused again."""
-    call = Call(wire, wire.reply("I can't", stop=stop))
-    assert isinstance(await call.failure(), ProviderRefused)
-    assert len(call.server.requests) == 1
-
-
-async def test_too_large_a_source_is_divided_further_from_the_original(wire: Wire) -> None:
-    """70 %, then 50 % of the room: nothing is left out, everything is on record."""
-    call = Call(
-        wire,
-        wire.error(400, "overflow"),
-        wire.reply("a record"),
-        window=6_000,
-        max_output=600,
-    )
-    request = request_for(30)
-    reply = await call.run(request)
-    assert reply.text == "a record"
-    assert reply.seen_tokens is not None
-    assert reply.seen_tokens >= 0.97 * request.covered_tokens
-    assert call.outcomes[0] in {"prompt_too_long", "context_length_exceeded"}
-    asked = [wire.asked(one.body) for one in call.server.requests[1:]]
-    assert len(asked) > 1
-    for number in range(30):
-        assert sum(f"request {number}:" in one for one in asked) >= 1
-    assert "a record" in asked[1]
-
-
-async def test_a_source_that_never_fits_is_given_up(wire: Wire) -> None:
-    """After 100, 70, 50 and 35 %."""
-    call = Call(wire, wire.error(400, "overflow"))
-    assert isinstance(await call.failure(), ProviderOverflow)
-    assert len(call.server.requests) == 4
+@pytest.mark.parametrize("backend", SERVERS, ids=lambda one: str(one.name))
+async def test_what_was_read_from_a_cache_is_told_apart(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """By each provider's own convention: here the whole prompt includes it, there it does not."""
+    begin(standin, backend, scenario=Scenario(**WHO))
+    asked = Asked(backend, standin, clients)
+    request = request_for(backend.format, 60, words=6)
+    for _ in range(2):
+        await asked.reply(request)
+    record, entry = asked.book.records()[-1], generating(standin)[-1]
+    prompt, read, _ = told_usage(backend, entry["usage"])  # type: ignore[arg-type]
+    assert record["cache_read_tokens"] == read
+    assert record["input_tokens"] + record["cache_write_tokens"] == prompt - read  # type: ignore[operator]
+    if backend.format is not Format.ANTHROPIC:
+        assert read > 1_000
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "family"),
-    [
-        (429, "rate", ProviderFailed),
-        (500, "api_error", ProviderFailed),
-        (503, "server_error", ProviderFailed),
-        (529, "overloaded_error", ProviderFailed),
-        (401, "key", ProviderMisconfigured),
-        (403, "permission_error", ProviderMisconfigured),
-        (404, "not_found_error", ProviderMisconfigured),
-        (402, "billing_error", ProviderMisconfigured),
-        (413, "request_too_large", ProviderOverflow),
-        (400, "invalid_request_error", ProviderRejected),
-    ],
+    ("backend", "case", "end"), ROWS, ids=[f"{backend.name}-{case.id}" for backend, case, _ in ROWS]
 )
-async def test_each_status_has_its_family(
-    wire: Wire, status: int, kind: str, family: type[PrecompactError]
+async def test_every_failure_has_its_family_and_is_on_record(
+    standin: Served, clients: Clients, backend: Backend, case: Case, end: End
 ) -> None:
-    """And the server's text goes nowhere."""
-    call = Call(wire, wire.error(status, kind, text=f"refused: {WORDS}"))
-    assert type(await call.failure()) is family
-
-
-@pytest.mark.parametrize(("asked", "waits"), [("7", 7.0), ("4000000", 300.0), ("-1", 1.0), ("never", 1.0)])
-async def test_what_a_server_asks_to_wait_is_bounded(wire: Wire, asked: str, waits: float) -> None:
-    """And nobody sleeps here: the ledger does."""
+    """No exception of an SDK's, no word of conversation, key or server; one call unless a second one helps."""
+    begin(standin, backend, FaultRule(fault=case.fault), scenario=Scenario(**WHO))
+    asked = Asked(backend, standin, clients, case.fields)
     begun_s = monotonic_s()
-    failure = await Call(wire, wire.error(429, "rate", retry_after=asked)).failure()
+    failure = await asked.failure()
+    assert monotonic_s() - begun_s < 5
+    assert (type(failure), asked.outcomes[-end.calls :]) == (end.family, [end.outcome] * end.calls)
+    assert [entry["url"] for entry in generating(standin)] == [backend.url] * end.calls
+    if case.fault.retry_after:
+        assert getattr(failure, "retry_after_s", 0) == float(case.fault.retry_after)
+    for record in asked.book.records()[-end.calls :]:
+        check_record(record, end, case)
+
+
+def check_record(record: dict[str, object], end: End, case: Case) -> None:
+    """What was used is known, or estimated where a call did not come to its end; nothing where none was answered."""
+    used = record["input_tokens"] + record["cache_read_tokens"] + record["cache_write_tokens"]  # type: ignore[operator]
+    broken_off = end.outcome in {"cut_off", "unreachable", "timeout"}
+    if broken_off:
+        assert used > 0
+        assert isinstance(record["cost_usd"], float)
+    elif case in STATUS:
+        assert (used, record["estimated"]) == (0, False)
+
+
+async def test_a_server_without_compact_is_asked_by_trigger_from_then_on(
+    standin: Served, clients: Clients
+) -> None:
+    """One call finds out; both are on record, and the next job does not try again."""
+    [backend] = [one for one in NATIVE if one.paths_off]
+    begin(standin, backend, scenario=Scenario(**WHO))
+    first = Asked(backend, standin, clients)
+    await first.reply()
+    assert first.outcomes == ["http_404", "ok"]
+    again = Asked(backend, standin, clients, forgets=False)
+    await again.reply()
+    assert again.outcomes == ["ok"]
+    paths = [entry["url"] for entry in standin.requests]
+    assert paths == ["/v1/responses/compact", "/v1/responses", "/v1/responses"]
+
+
+@pytest.mark.parametrize(
+    ("asks", "waits"),
+    [("7", 7.0), ("4000000", 300.0), ("-1", 1.0), ("never", 1.0), ("nan", 1.0), ("1e400", 1.0)],
+)
+@pytest.mark.parametrize("backend", SERVERS, ids=lambda one: str(one.name))
+async def test_what_a_server_asks_to_wait_is_bounded(
+    standin: Served, clients: Clients, backend: Backend, asks: str, waits: float
+) -> None:
+    """And nobody sleeps here: the ledger does."""
+    fault = Fault(kind=FaultKind.RATE_LIMITED, retry_after=asks)
+    begin(standin, backend, FaultRule(fault=fault))
+    begun_s = monotonic_s()
+    failure = await Asked(backend, standin, clients).failure()
     assert isinstance(failure, ProviderFailed)
     assert failure.retry_after_s == waits
     assert monotonic_s() - begun_s < 5
-
-
-@pytest.mark.parametrize(("status", "body"), [(200, HTML), (200, b""), (502, HTML)])
-async def test_a_page_in_place_of_an_answer(wire: Wire, status: int, body: bytes) -> None:
-    """A proxy in between; it passes."""
-    call = Call(wire, failing(status, body))
-    assert isinstance(await call.failure(), ProviderFailed)
-
-
-async def test_an_account_without_money_is_no_rate_limit() -> None:
-    """OpenAI says both with 429."""
-    wire = WIRES[1]
-    call = Call(wire, wire.error(429, "insufficient_quota"))
-    assert isinstance(await call.failure(), ProviderMisconfigured)
-
-
-async def test_a_window_nobody_knows_is_refused_with_what_to_do(wire: Wire) -> None:
-    """No call is made on a guess."""
-    spec = wire.spec("http://127.0.0.1:9", window=None).model_copy(update={"model": "house-model"})
-    clients = Clients(Settings(anthropic_base_url=spec.base_url, openai_base_url=spec.base_url))
-    [provider] = make_chain([spec], Desk(Policy(), Format.ANTHROPIC, clients))
-    with pytest.raises(ProviderMisconfigured, match="window"):
-        await provider.summarise(request_for(), Call(wire).book)

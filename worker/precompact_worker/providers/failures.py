@@ -70,6 +70,9 @@ def facts_of(error: BaseException, now_s: float) -> Failure | None:
         return _told(200, error.body, str(error))
     if isinstance(error, openai.OpenAIError | anthropic.AnthropicError) or _lacks_credentials(error):
         return Failure(401, type="authentication_error", code="client_configuration")
+    if isinstance(error, ImportError):
+        # AWS's library is imported by the SDKs when it is needed; it comes with our extra `bedrock`.
+        return Failure(401, type="authentication_error", code="missing_extra")
     return None
 
 
@@ -85,8 +88,11 @@ def _lacks_credentials(error: BaseException) -> bool:
 
 def _status_facts(error: anthropic.APIStatusError | openai.APIStatusError, now_s: float) -> Failure:
     facts = _told(error.status_code, error.body, str(error))
-    after_s = retry_after_s(error.response.headers, now_s)
-    return Failure(facts.status, facts.type, facts.code, facts.text, after_s)
+    headers = error.response.headers
+    kind = facts.type or _word(
+        headers.get("x-amzn-errortype", "").partition(":")[0]
+    )  # AWS has it there alone
+    return Failure(facts.status, kind, facts.code, facts.text, retry_after_s(headers, now_s))
 
 
 def _told(status: int, body: object, text: str) -> Failure:
