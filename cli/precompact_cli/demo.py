@@ -118,4 +118,6 @@ def _play_with(part: Part, services: Services, key: str, options: DemoOptions) -
             summariser_s=summariser.session_s,
             preset=summariser.preset,
         )
-    return figures | {"standin": summariser.is_standin}
+    # Nobody wrote a summary: then it is told who would have.
+    asked = {} if figures["provider"] else {"provider": summariser.writer.value, "model": summariser.model}
+    return figures | asked | {"standin": summariser.is_standin}

@@ -94,7 +94,8 @@ class Watcher:
         sizes = ""
         if candidate.tokens_before is not None and candidate.tokens_after is not None:
             sizes = f", {candidate.tokens_before:,} to {candidate.tokens_after:,} tokens"
-        return [Event(Happening.READY, f"candidate ready: entries 0 to {candidate.upto - 1}{sizes}")]
+        what = f"entries 0 to {candidate.upto - 1}" if candidate.upto else "old tool results cleared"
+        return [Event(Happening.READY, f"candidate ready: {what}{sizes}")]
 
     def _status(self, context: Context, tokens_before: int) -> list[Event]:
         kind = _BY_STATUS.get(context.status)

@@ -23,10 +23,11 @@ from precompact_shared.engine.estimate import (
 )
 from precompact_shared.engine.estimate.states import UNSAID
 from precompact_shared.engine.formats import facts
-from precompact_shared.engine.types import Format
+from precompact_shared.engine.types import Format, Message
 
 FAR_CALLS = 10
 """The farther of the two looks ahead, in reported calls."""
+_TASK_MARK = "[subtask]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def track_of(recording: Recording) -> Track:
     """Weighs every entry once."""
     calls = [call for call in recording.calls if call.reported]
     return Track(
-        tuple(load_of(recording.format, message) for message in recording.messages),
+        tuple(load_of(recording.format, _sent(message)) for message in recording.messages),
         tuple(call.prefix for call in calls),
         tuple(_report(recording, call) for call in calls),
     )
@@ -115,3 +116,14 @@ def _report(recording: Recording, call: ModelCall) -> Report:
         reasoned=UNSAID if call.reasoned is None else call.reasoned,
         inner_calls=inner,
     )
+
+
+def _sent(message: Message) -> Message:
+    """The message as the model got it.
+
+    Behind this mark a record of OpenCode has the text of a task that the user gave to a sub-agent: OpenCode shows it,
+    and tells the model no more than that a tool was run.
+    """
+    content = message.get("content")
+    shown = message.get("role") == "user" and isinstance(content, str) and content.startswith(_TASK_MARK)
+    return {**message, "content": _TASK_MARK} if shown else message

@@ -12,10 +12,14 @@ import httpx
 from pydantic import ValidationError
 
 from precompact_cli.exits import InputRefused
+from precompact_shared.clock import monotonic_s, sleep_s
 from precompact_shared.errors import Refused, Unavailable
 from precompact_shared.policy import Policy
 
 TIMEOUT_S = 15.0
+SETTLE_S = 3.0
+"""How long the end of a play waits for the bill of a job that still runs."""
+POLL_S = 0.1
 
 
 class NotAnswered(Refused):
@@ -52,6 +56,15 @@ class Records:
     def usage(self) -> dict[str, Any]:
         """What compacting the session has used and cost so far."""
         return self._get("/usage")
+
+    def settled_jobs(self, *, most_s: float = SETTLE_S) -> list[dict[str, Any]]:
+        """The jobs once none is running any more, or as they are after `most_s`."""
+        deadline_s = monotonic_s() + most_s
+        while True:
+            jobs = self.listed("jobs")
+            if monotonic_s() >= deadline_s or all(job.get("state") != "running" for job in jobs):
+                return jobs
+            sleep_s(POLL_S)
 
     def _get(self, call: str) -> dict[str, Any]:
         return _got(self._http, self._path + call)

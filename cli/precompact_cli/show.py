@@ -128,7 +128,7 @@ def play(
             outcome = player.play()
         except precompact.PrecompactError as error:
             raise PlayStopped(f"The play stopped: {error}") from None
-        candidates, jobs = records.listed("candidates"), records.listed("jobs")
+        jobs, candidates = records.settled_jobs(), records.listed("candidates")
         outcome.books.check_chain(_chain(records))
         spent = spent_on(jobs, records.usage(), preset)
         view.note(told_spending(spent))

@@ -39,6 +39,10 @@ class Sizes:
             return 1.0
         return max(0.0, call.reported - self.fixed) / estimated
 
+    def prompt(self, call: ModelCall) -> int:
+        """The whole prompt of a call, with the whole history in it."""
+        return self.fixed + round(self.upto[call.prefix] * self.scale(call))
+
     def reported(self, call: ModelCall, context_tokens: int) -> int | None:
         """What the provider would have counted for a prompt with this context instead of the whole history."""
         if call.reported is None or call.prefix < self.trusted_from:

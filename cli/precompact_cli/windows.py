@@ -21,6 +21,8 @@ WANTED = 2
 """Compactions a smaller window should bring."""
 _SUMMARY_SHARE = 0.25
 """Of the limit, at most, is reckoned for a summary."""
+_ROOM = 100_000
+"""Tokens by which a window grows until it holds everything."""
 _MOST_LEFT = 0.9
 """Of the limit; a compaction that leaves more brings the next one at once."""
 
@@ -57,8 +59,7 @@ def choose_window(recording: Recording, sizes: Sizes, policy: Policy, wanted: in
                 return replace(
                     fitting, why=f"the largest in which a dry run foresees {least} or more compactions"
                 )
-    largest = max(LADDER[0], own.window if own else 0)
-    return _choice(recording, sizes, policy, largest, "the recording is too short for any compaction")
+    return _roomy(recording, sizes, policy, max(LADDER[0], own.window if own else 0))
 
 
 def foresee(sizes: Sizes, calls: Sequence[ModelCall], found: Limits, summary_tokens: int) -> int:
@@ -89,6 +90,20 @@ def window_limits(preset: Preset, found: ModelWindow, overrides: LimitOverrides 
         raise InputRefused(
             "The window leaves no room beside the output reserve; give a larger one."
         ) from None
+
+
+def _roomy(recording: Recording, sizes: Sizes, policy: Policy, least: int) -> Choice:
+    """A window that holds the largest prompt; for a recording that is too short, or in which no compaction helps."""
+    peak = max((sizes.prompt(call) for call in recording.calls), default=0)
+    choice = _choice(recording, sizes, policy, least, "the recording is too short for any compaction")
+    while _limits(policy, choice).hard < peak:
+        why = "holds every prompt; no compaction would help, most of each is not in the file"
+        choice = _choice(recording, sizes, policy, choice.window + _ROOM, why)
+    return choice
+
+
+def _limits(policy: Policy, choice: Choice) -> Limits:
+    return window_limits(policy.rules, ModelWindow(choice.window, choice.max_output), policy.overrides)
 
 
 def _choice(recording: Recording, sizes: Sizes, policy: Policy, window: int, why: str) -> Choice:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,28 +17,38 @@ import psutil
 from precompact_shared import settings
 
 COMMAND = (sys.executable, "-m", "precompact_cli")
-OURS = ("precompact_api", "precompact_scheduler", "precompact_worker", "redis-server", "valkey-server")
+OURS = (
+    *("precompact_api", "precompact_scheduler", "precompact_worker", "precompact_standin"),
+    *("redis-server", "valkey-server"),
+)
+KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY"})
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The environment without settings of ours, temporary and data folders inside `folder` (it has a space)."""
+def environment(folder: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without settings of ours and keys; temporary and data folders inside `folder` (it has a space)."""
     spaced = folder / "a folder"
     spaced.mkdir(exist_ok=True)
     kept = {
-        name: value for name, value in settings.environment().items() if not name.startswith("PRECOMPACT_")
+        name: value
+        for name, value in settings.environment().items()
+        if not name.startswith("PRECOMPACT_") and name not in KEYS
     }
-    return {**kept, "TMPDIR": str(spaced), "XDG_DATA_HOME": str(spaced), "COLUMNS": "160"}
+    own = {"TMPDIR": str(spaced), "XDG_DATA_HOME": str(spaced), "COLUMNS": "160"}
+    return {**kept, **own, **(more or {})}
 
 
 @contextmanager
-def started(*args: str | Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def started(
+    *args: str | Path, folder: Path, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """The command, leading a process group of its own as in an interactive shell; killed if it still runs at the end."""
     process = subprocess.Popen(
         [*COMMAND, *map(str, args)],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(folder),
+        env=environment(folder, env),
         cwd=folder,
         process_group=0,
     )
@@ -59,9 +69,11 @@ def _kill_family(process: subprocess.Popen[str]) -> None:
             member.kill()
 
 
-def run(*args: str | Path, folder: Path, timeout_s: float = 120) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr)."""
-    with started(*args, folder=folder) as process:
+def run(
+    *args: str | Path, folder: Path, timeout_s: float = 120, env: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr). `env` is added to the environment."""
+    with started(*args, folder=folder, env=env) as process:
         out, err = process.communicate(timeout=timeout_s)
         return process.returncode, out, err
 

@@ -72,8 +72,8 @@ def test_replay_plays_files_through_a_running_service(up: Up) -> None:
     where = ("--url", up.url, "--key", up.key)
     code, out, told = run("replay", first, second, *where, "--speed", "200", folder=up.folder)
     assert code == 0, told
-    one, two = map(json.loads, out.splitlines())
-    assert (one["entries"], two["entries"]) == (82, 22)
+    one, two, both = map(json.loads, out.splitlines())
+    assert (one["entries"], two["entries"], both["entries"]) == (82, 22, 104)
     assert one["compactions"] >= 1
     for figures in (one, two):
         assert (figures["lost"], figures["doubled"], figures["valid"]) == (0, 0, True)

@@ -27,6 +27,50 @@ def agent_session(turns: int, *, words: int = 120) -> list[dict[str, Any]]:
     return messages
 
 
+def chat_session(turns: int, *, words: int = 120) -> list[dict[str, Any]]:
+    """The same session in the form of Chat Completions."""
+    return [entry for message in agent_session(turns, words=words) for entry in _as_chat(message)]
+
+
+def responses_session(turns: int, *, words: int = 120) -> list[dict[str, Any]]:
+    """The same session as Responses items."""
+    return [item for message in agent_session(turns, words=words) for item in _as_items(message)]
+
+
+def _as_chat(message: dict[str, Any]) -> list[dict[str, Any]]:
+    if isinstance(message["content"], str):
+        return [message]
+    if message["role"] == "user":
+        return [
+            {"role": "tool", "tool_call_id": part["tool_use_id"], "content": part["content"]}
+            for part in message["content"]
+        ]
+    text, call = message["content"]
+    function = {"name": call["name"], "arguments": json.dumps(call["input"])}
+    return [
+        {
+            "role": "assistant",
+            "content": text["text"],
+            "tool_calls": [{"id": call["id"], "type": "function", "function": function}],
+        }
+    ]
+
+
+def _as_items(message: dict[str, Any]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for entry in _as_chat(message):
+        if entry["role"] == "tool":
+            output = {"call_id": entry["tool_call_id"], "output": entry["content"]}
+            items.append({"type": "function_call_output", **output})
+            continue
+        items.append({"role": entry["role"], "content": entry["content"]})
+        items += [
+            {"type": "function_call", "call_id": call["id"], **call["function"]}
+            for call in entry.get("tool_calls", ())
+        ]
+    return items
+
+
 def write(path: Path, body: Any) -> Path:
     """The file, written as JSON."""
     path.write_text(json.dumps(body), encoding="utf-8")

@@ -40,6 +40,13 @@ def test_each_job_and_each_candidate_is_told_once() -> None:
     assert watcher.look(context, tokens_before=0) == ()
 
 
+def test_a_candidate_that_only_clears_covers_no_entries() -> None:
+    """Its results are named instead of a range that ends before it begins."""
+    only = replace(FITS, compaction=Compaction(candidate=Candidate("c2", 0, 600, 60)))
+    (event,) = Watcher().look(only, tokens_before=0)
+    assert event.text == "candidate ready: old tool results cleared, 600 to 60 tokens"
+
+
 def test_an_adoption_tells_both_sizes() -> None:
     """From the size before to the size now."""
     (event,) = Watcher().look(replace(FITS, status=Status.ADOPTED, tokens=300), tokens_before=905)
@@ -59,7 +66,7 @@ def test_going_on_at_the_limit_is_told_once_until_it_is_over() -> None:
 def test_the_bar_shows_size_and_limit() -> None:
     """Half full, the soft limit at nine tenths."""
     bar = size_bar(MOMENT, width=20).plain
-    assert bar == "[" + "█" * 10 + "·" * 8 + "|" + "·" + "] 50%"
+    assert bar == "[" + "█" * 10 + "·" * 8 + "|" + "·" + "] 50% of hard"
 
 
 def test_without_a_terminal_events_are_plain_lines() -> None:

@@ -74,6 +74,23 @@ def test_a_recording_too_short_for_a_compaction_gets_a_window_that_holds_it() ->
     assert "too short" in choice.why
 
 
+def test_a_recording_whose_prompts_hold_what_is_not_in_it_gets_a_window_for_all() -> None:
+    """Compactions cannot help; in the model's window the service would refuse nearly every call."""
+    counted = [ModelCall(prefix, prefix + 1, 178_000 + prefix) for prefix in range(1, 10)]
+    played = recording(10, CLAUDE, counted)
+    choice = choose_window(played, sizes(10, 10, fixed=178_000), POLICY)
+    assert choice.window == 300_000
+    assert "not in the file" in choice.why
+
+
+def test_limits_are_those_of_the_policy_it_is_played_under() -> None:
+    """The model's window is taken as soon as the policy's limit is met in it."""
+    policy = Policy(limit_share=0.2, keep_tokens=2_000)
+    played, counted = recording(60, CLAUDE), sizes(60, 1_000)
+    assert choose_window(played, counted, policy).window == 200_000
+    assert choose_window(played, counted, POLICY).window < 200_000
+
+
 def test_a_window_is_chosen_by_what_the_provider_counted() -> None:
     """Searches and reasoning fill a prompt without standing in the messages; a small window would never hold it."""
     counted = [ModelCall(prefix, prefix + 1, 4_000 * prefix) for prefix in range(1, 50)]
