@@ -11,15 +11,18 @@ import pytest
 from precompact_shared.clock import monotonic_s
 from precompact_shared.engine.types import Format
 from precompact_shared.policy import Policy
-from precompact_shared.provider_spec import Api, CallMode, ProviderName, ProviderSpec, Redaction
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_shared.store import AsyncStore, codec, reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobTag
+from precompact_standin import Scenario
 from precompact_standin.scenario import Fault, FaultKind, FaultRule
-from precompact_worker.attempt import Ended
 from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Runner
+from precompact_worker.tools import Ended
+from tests.contract.asking import KEYS
 from tests.integration.test_worker import Bench, new_bench
+from tests.support.backends import ACCESS_KEY, KEY, NATIVE, SECRET, TEXT, Backend
 from tests.support.standin import Served
 from tests.support.talk import turns, user
 
@@ -36,7 +39,8 @@ class Desk:
         self.bench = bench
         self.standin = standin
         hosts = (host_of(standin.url),)
-        settings = bench.settings.model_copy(update={"provider_hosts": hosts})
+        told = {"provider_hosts": hosts, "provider_key_refs": ("env:PLANTED_TOKEN",)}
+        settings = bench.settings.model_copy(update=told)
         bench.runner = Runner(AsyncStore(bench.client), bench.runner._layout, settings, now_s=monotonic_s)
 
     def spec(self, name: ProviderName, **fields: Any) -> ProviderSpec:
@@ -45,6 +49,16 @@ class Desk:
         if name is ProviderName.OPENAI:
             url, model = self.standin.openai_url, GPT
         return ProviderSpec(**{"name": name, "model": model, "base_url": url, **fields})
+
+    def of(self, backend: Backend) -> ProviderSpec:
+        """That provider there."""
+        by_token = backend.key_env == "AWS_BEARER_TOKEN_BEDROCK" and not backend.signs
+        return backend.spec(self.standin.url, **({"key_ref": "env:PLANTED_TOKEN"} if by_token else {}))
+
+    def let_in(self, **fields: Any) -> None:
+        """Nobody but who has the right key, or signs with the right secret."""
+        who = {KEY: "ours", ACCESS_KEY: "ours"}
+        self.standin.play(Scenario(keys=who, signers={ACCESS_KEY: SECRET}, **fields))
 
     def policy(self, *specs: ProviderSpec, **fields: Any) -> None:
         """The tenant's."""
@@ -72,37 +86,51 @@ async def desk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Desk]:
     """A bench of a tenant that uses the stand-in."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
     made = Desk(new_bench(redis_url, tenant, 30), standin)
     yield made
     await made.bench.runner.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "fields"),
-    [
-        (ProviderName.ANTHROPIC, {}),
-        (ProviderName.OPENAI, {"api": Api.RESPONSES}),
-        (ProviderName.OPENAI, {"api": Api.CHAT}),
-    ],
-    ids=["anthropic", "responses", "chat"],
-)
-async def test_each_protocol_brings_a_record_in_the_presets_form(
-    desk: Desk, name: ProviderName, fields: dict[str, Any]
-) -> None:
-    """Checked, paid for, with everything seen."""
-    desk.policy(desk.spec(name, **fields), fallback=False)
+@pytest.mark.parametrize("backend", TEXT, ids=lambda one: str(one.name))
+async def test_each_provider_brings_a_record_in_the_presets_form(desk: Desk, backend: Backend) -> None:
+    """On every platform, as stream and as JSON: checked, paid for, with everything seen."""
+    desk.let_in()
+    desk.policy(desk.of(backend), fallback=False)
     desk.bench.filled.append([user("Never touch main.py."), *turns(40, words=12)])
     job = await desk.done()
     [tag] = [tag for tag in desk.bench.candidates() if tag.slot == "speculative"]
-    assert (tag.provider, tag.kind, tag.coverage) == (name, "summary", 1.0)
+    assert (tag.provider, tag.kind, tag.coverage) == (backend.provider, "summary", 1.0)
     assert "Never touch main.py" in desk.bench.body(tag.cid)["summary"]
     told = job.calls[-1]
     assert told["outcome"] == "ok"
     assert told["input_tokens"] + told["cache_write_tokens"] + told["cache_read_tokens"] > 1_000
     assert told["cost_usd"] > 0
-    assert told["request_id"]
+    assert told["request_id"] == desk.standin.requests[-1]["request_id"]
+    assert desk.standin.requests[-1]["url"] == backend.url
+
+
+@pytest.mark.parametrize("backend", NATIVE, ids=lambda one: str(one.name))
+async def test_each_provider_brings_its_own_block(desk: Desk, backend: Backend) -> None:
+    """On every platform; by trigger where there is no other way."""
+    desk.let_in(paths_off=backend.paths_off)
+    desk.policy(desk.of(backend), fallback=False)
+    desk.bench.filled.format = backend.format
+    desk.bench.filled.append(turns(40, words=12))
+    job = await desk.done()
+    assert (job.calls[-1]["mode"], job.calls[-1]["outcome"]) == ("native", "ok")
+    [tag] = [tag for tag in desk.bench.candidates() if tag.slot == "speculative"]
+    assert (tag.kind, tag.provider) == ("native", backend.provider)
+    items = desk.bench.body(tag.cid)["insert"]
+    assert "compaction" in {part.get("type") for item in items for part in (item, *parts_of(item))}
+    assert desk.standin.requests[-1]["url"] == backend.url
+
+
+def parts_of(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """A message's parts."""
+    content = item.get("content")
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 async def test_anthropics_block_is_stored_as_it_came_and_goes_back_unchanged(desk: Desk, claude: Any) -> None:
@@ -159,7 +187,7 @@ async def test_openais_window_is_stored_as_it_came(desk: Desk, gpt: Any) -> None
     assert (tag.kind, tag.family) == ("native", GPT)
     insert = desk.bench.body(tag.cid)["insert"]
     assert [item["type"] for item in insert].count("compaction") == 1
-    reply = gpt.responses.create(
+    reply = gpt.with_options(api_key=KEY).responses.create(
         model=GPT, input=[*insert, *messages[tag.upto :], user("And now?")], store=False
     )
     assert reply.status == "completed"
