@@ -16,12 +16,19 @@ from precompact_shared.engine.validate import Severity, validate
 
 
 def run_compact(
-    file: Path, *, preset: str, provider: str, window: int | None, as_json: bool, view: View = View.AFTER
+    file: Path,
+    *,
+    preset: str,
+    provider: str,
+    window: int | None,
+    as_json: bool,
+    view: View = View.AFTER,
+    session: str | None = None,
 ) -> Exit:
     """Prints the compacted conversation, or why there is nothing to compact."""
     rules = known_preset(preset)
     used = provider_text(provider)
-    recording = read_recording(file, view)
+    recording = read_recording(file, view, session=session)
     done = compact_offline(recording, rules, limits_of(recording, rules, window))
     if isinstance(done, Skipped):
         return _tell_skipped(done, as_json=as_json)

@@ -44,6 +44,9 @@ Viewed = Annotated[
     typer.Option("--view", help="Of a log with compactions: all of it, or the context before or after them."),
 ]
 Sidechain = Annotated[int, typer.Option(min=0, help="Number of a sub-agent in the log, from 1.")]
+Session = Annotated[
+    str | None, typer.Option(help="Id of a session, of several that OpenCode keeps in one place.")
+]
 
 
 @app.command()
@@ -88,6 +91,7 @@ def demo(  # noqa: PLR0917
     latest: Latest = False,
     view: Viewed = View.HISTORY,
     sidechain: Sidechain = 0,
+    session: Session = None,
     provider: Annotated[Writer, typer.Option(help="Who writes the summaries.")] = Writer.SCRIPTED,
     standin: Annotated[
         bool,
@@ -113,7 +117,11 @@ def demo(  # noqa: PLR0917
 
         named = file or recording
         is_sample = named is None and not latest
-        source = None if is_sample else choose_source(named, latest=latest, view=view, sidechain=sidechain)
+        source = (
+            None
+            if is_sample
+            else choose_source(named, latest=latest, view=view, sidechain=sidechain, session=session)
+        )
         summariser = Summariser(
             writer=provider, preset=preset, model=model, is_standin=standin, takes_s=summary_s
         )
@@ -129,6 +137,7 @@ def replay(  # noqa: PLR0917
     latest: Latest = False,
     view: Viewed = View.HISTORY,
     sidechain: Sidechain = 0,
+    session: Session = None,
     url: Url = None,
     key: Key = None,
     speed: Speed = None,
@@ -141,7 +150,7 @@ def replay(  # noqa: PLR0917
         from precompact_cli.replay import ReplayOptions, run_replay
         from precompact_cli.source import choose_sources
 
-        sources = choose_sources(files or [], latest=latest, view=view, sidechain=sidechain)
+        sources = choose_sources(files or [], latest=latest, view=view, sidechain=sidechain, session=session)
         options = ReplayOptions(
             sources=sources, access=find_access(url, key), speed=speed, window=window, quiet=as_json
         )
@@ -154,6 +163,7 @@ def inspect(  # noqa: PLR0917
     latest: Latest = False,
     view: Viewed = View.HISTORY,
     sidechain: Sidechain = 0,
+    session: Session = None,
     window: Window = None,
     validate: Annotated[
         bool, typer.Option("--validate", help="Name every provider rule it breaks; 1 if it would be refused.")
@@ -172,7 +182,7 @@ def inspect(  # noqa: PLR0917
         from precompact_cli.inspecting import run_inspect
         from precompact_cli.source import choose_source
 
-        source = choose_source(file, latest=latest, view=view, sidechain=sidechain)
+        source = choose_source(file, latest=latest, view=view, sidechain=sidechain, session=session)
         _end(
             run_inspect(
                 source, window=window, policy=policy, judged=validate, as_json=as_json, svg=svg, html=html
@@ -189,13 +199,24 @@ def compact(  # noqa: PLR0917
     view: Annotated[
         View, typer.Option(help="Of a log with compactions: what would be sent next, or all of it.")
     ] = View.AFTER,
+    session: Session = None,
     as_json: Json = False,
 ) -> None:
     """Compact a conversation offline. Nothing to compact: exit code 3 and the reason."""
     with told():
         from precompact_cli.compacting import run_compact
 
-        _end(run_compact(file, preset=preset, provider=provider, window=window, as_json=as_json, view=view))
+        _end(
+            run_compact(
+                file,
+                preset=preset,
+                provider=provider,
+                window=window,
+                as_json=as_json,
+                view=view,
+                session=session,
+            )
+        )
 
 
 @app.command()

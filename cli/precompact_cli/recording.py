@@ -53,17 +53,20 @@ class Recording:
     """All the log told, where the file is one."""
 
 
-def read_recording(path: Path, view: View = View.HISTORY, *, sidechain: int = 0) -> Recording:
+def read_recording(
+    path: Path, view: View = View.HISTORY, *, sidechain: int = 0, session: str | None = None
+) -> Recording:
     """The recording in a file; `sidechain` n takes the n-th sub-agent of a log instead of the main thread.
 
+    `session` is the id of one of several, where the file keeps them; without it the newest is taken.
     Raises InputRefused, which says what is wrong and what to do.
     """
     try:
-        session = read_log(path)
+        log = read_log(path, session)
     except OSError as error:
         raise _unreadable(error) from None
-    if session is not None:
-        return _of_log(path, session, view, sidechain)
+    if log is not None:
+        return _of_log(path, log, view, sidechain)
     if sidechain:
         raise InputRefused("The file is no agent's log; there is no sidechain to take.")
     return _of_provider_json(path)

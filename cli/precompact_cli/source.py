@@ -21,23 +21,31 @@ class Source:
     view: View = View.HISTORY
     sidechain: int = 0
     """Number of a sub-agent of a log, from 1; 0 is the main thread."""
+    session: str | None = None
+    """Id of one of the sessions that the file keeps; None: the newest."""
 
     def read(self) -> Recording:
         """The recording. Raises InputRefused, which says what to do."""
-        return read_recording(self.file, self.view, sidechain=self.sidechain)
+        return read_recording(self.file, self.view, sidechain=self.sidechain, session=self.session)
 
 
-def choose_source(file: Path | None, *, latest: bool, view: View, sidechain: int) -> Source:
+def choose_source(
+    file: Path | None, *, latest: bool, view: View, sidechain: int, session: str | None = None
+) -> Source:
     """The source that was asked for. Raises InputRefused unless it is either a file or `latest`."""
     if (file is None) != latest:
         raise InputRefused("Name a file, or ask for the newest log with --latest; one of the two.")
-    return Source(file=file or _newest(), view=view, sidechain=sidechain)
+    return Source(file=file or _newest(), view=view, sidechain=sidechain, session=session)
 
 
-def choose_sources(files: Sequence[Path], *, latest: bool, view: View, sidechain: int) -> list[Source]:
+def choose_sources(
+    files: Sequence[Path], *, latest: bool, view: View, sidechain: int, session: str | None = None
+) -> list[Source]:
     """The same for one file or several."""
     found: Sequence[Path | None] = files or [None]
-    return [choose_source(file, latest=latest, view=view, sidechain=sidechain) for file in found]
+    return [
+        choose_source(file, latest=latest, view=view, sidechain=sidechain, session=session) for file in found
+    ]
 
 
 def _newest() -> Path:
@@ -45,7 +53,7 @@ def _newest() -> Path:
     found = newest_log(Path.home())
     if found is None:
         raise InputRefused(
-            "There is no log of Claude Code, Codex, pi or Gemini CLI below the home folder; name a file."
+            "There is no log of Claude Code, Codex, pi, OpenCode or Gemini CLI below the home folder; name a file."
         )
     sys.stderr.write(f"precompact: reading {found}\n")
     return found

@@ -147,12 +147,14 @@ def _unlearned(state: State, start: State) -> State:
 
 
 def fit(rates: Rates, sessions: Sequence[Session]) -> Rates:
-    """The rates of this family that the sessions show."""
+    """The rates of this family that the sessions show; those of families that were not recorded stay as they are."""
     if rates.name.startswith("claude"):
         older = fit_older_claude(_steps(sessions, "claude up to 4.6"), OLDER_CLAUDE)
         if rates.name != NEWER_CLAUDE.name:
             return _as(rates, older)
         return fit_newer_claude(_steps(sessions, NEWER_CLAUDE.name), older, rates)
+    if not rates.counts_reasoning:
+        return rates
     return fit_gpt(_steps(sessions, "gpt"), rates)
 
 

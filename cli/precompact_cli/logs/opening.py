@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from precompact_cli.exits import InputRefused
 from precompact_cli.logs.assembling import assemble
 from precompact_cli.logs.claude_code import ClaudeCode
 from precompact_cli.logs.codex import Codex
@@ -12,6 +13,9 @@ from precompact_cli.logs.events import Reader
 from precompact_cli.logs.gemini_cli import GeminiCli
 from precompact_cli.logs.lines import read_head
 from precompact_cli.logs.opencode import OpenCode
+from precompact_cli.logs.opencode_database import SQLITE_HEADER, Database
+from precompact_cli.logs.opencode_folder import Folder, folder_of
+from precompact_cli.logs.opencode_store import Store, choose, read_store
 from precompact_cli.logs.pi import Pi
 from precompact_cli.logs.session import Session
 
@@ -25,10 +29,35 @@ def recognise_log(stream: BinaryIO) -> Reader | None:
     return next((reader for reader in READERS if reader.recognise(head)), None)
 
 
-def read_log(path: Path) -> Session | None:
-    """The session in a file; None if it is no log of a tool known here. Raises OSError."""
+def read_log(path: Path, session: str | None = None) -> Session | None:
+    """The session in a file; None if it is no log of a tool known here.
+
+    `session` names one of a store that keeps many; without it the newest is read. Raises OSError, and InputRefused for a
+    database of something else and for a session that is not there.
+    """
+    if (found := find_store(path)) is not None:
+        store, named = found
+        sessions = store.sessions()
+        chosen = choose(sessions, session or named)
+        return assemble(read_store(store, sessions, chosen), tool=OpenCode.tool, wire=OpenCode.format)
+    if session is not None:
+        raise InputRefused("The file holds one session; only a store of OpenCode has several to choose from.")
     with path.open("rb") as stream:
         reader = recognise_log(stream)
         if reader is None:
             return None
         return assemble(reader.read(stream), tool=reader.tool, wire=reader.format)
+
+
+def find_store(path: Path) -> tuple[Store, str | None] | None:
+    """The store at this path, and the session if the path names one; None if it is a file of its own.
+
+    Raises OSError, and InputRefused for a database of something else.
+    """
+    if (found := folder_of(path)) is not None:
+        return Folder(found[0]), found[1]
+    if path.is_dir():
+        return None
+    with path.open("rb") as stream:
+        is_database = stream.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+    return (Database(path), None) if is_database else None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from precompact_cli.logs.events import Happened
+from precompact_cli.predictions import track_of
+from precompact_cli.recording import read_recording
 from tests.unit.cli.logs.reading import lines, read, texts
 
 GEMINI = {"sessionId": "s", "projectHash": "h"}
@@ -101,3 +104,59 @@ def test_gemini_lines_that_set_all_messages_are_a_boundary() -> None:
     )
     assert texts(session) == ["user:go", "assistant:on"]
     assert [one["content"] for one in session.after().messages] == ["the sum", "on"]
+
+
+def test_what_opencode_shows_and_does_not_send_is_left_out() -> None:
+    """Ignored text, files it has read into text, a task's prompt, a reply that failed; a stopped command's output counts."""
+    task = {"type": "subtask", "prompt": "a long prompt", "agent": "build", "command": "review"}
+    read_file = {"type": "file", "mime": "text/plain", "filename": "a.py", "url": "file:///a.py"}
+    stopped = tool("c", status="error", error="aborted", metadata={"interrupted": True, "output": "half"})
+    session = read(
+        opencode(
+            told("user", text("go"), {**text("for the user alone"), "ignored": True}, read_file),
+            told("user", task),
+            told("assistant", text("lost"), error={"name": "APIError"}),
+            told("assistant", stopped),
+            told("user", {**text("go on"), "synthetic": True}),
+        )
+    )
+    assert texts(session) == [
+        "user:go",
+        "user:[subtask] review",
+        "assistant: read()",
+        "tool:half",
+        "user:go on",
+    ]
+
+
+def test_a_compaction_that_keeps_its_tail_says_from_where() -> None:
+    """By the id of the first message it keeps."""
+    keeping = {"type": "compaction", "auto": True, "tail_start_id": "m2"}
+    session = read(
+        opencode(
+            told("user", text("go"), id="m1"),
+            told("assistant", text("first"), id="m2"),
+            told("user", keeping, id="m3"),
+            told("assistant", text("the sum"), summary=True, id="m4"),
+        )
+    )
+    assert [(one.at, one.kept_from) for one in session.boundaries] == [(2, 1)]
+    contents = [one["content"] for one in session.after().messages]
+    assert contents == ["What did we do so far?", "the sum", "first"]
+
+
+def test_a_tasks_prompt_weighs_nothing_in_a_record_that_shows_it(tmp_path: Path) -> None:
+    """Records that other converters made of OpenCode's sessions have it in full."""
+    body = {
+        "format": "openai-chat",
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "user", "content": "[subtask] " + "a long prompt " * 900},
+            {"role": "assistant", "content": "Done."},
+        ],
+    }
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(body), encoding="utf-8")
+    shown, task, _ = track_of(read_recording(path)).pieces
+    assert (shown.load.given, shown.side) == (1, task.side)
+    assert task.load.given < 5

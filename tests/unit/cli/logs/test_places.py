@@ -15,6 +15,7 @@ from precompact_cli.main import app
 from tests.unit.cli.conversations import agent_session, write_session
 from tests.unit.cli.logs import test_claude_code as claude
 from tests.unit.cli.logs import test_codex as codex
+from tests.unit.cli.logs.opencode_stores import write_database, write_folder
 from tests.unit.cli.logs.reading import lines
 
 CLAUDE = lines(
@@ -119,3 +120,43 @@ def test_compact_takes_what_would_be_sent_next(tmp_path: Path) -> None:
     cut = [claude.boundary("cut", told[-1]["uuid"]), claude.prompt("sum", "cut", isCompactSummary=True)]
     path.write_bytes(lines(*told, *cut))
     assert json.loads(run("compact", str(path), "--window", "10000", "--json").stdout)["skipped"]
+
+
+def test_opencodes_newest_session_counts_and_not_its_files_age(tmp_path: Path) -> None:
+    """Its database and its folder hold many sessions; what cannot be read is passed over."""
+    home = tmp_path / ".local/share/opencode"
+    older = put(tmp_path, ".claude/projects/a/one.jsonl", CLAUDE, 500_000)
+    storage = write_folder(home / "storage", [kept("ses_1", 400_000_000)])
+    assert newest_log(tmp_path) == older
+    database = write_database(home / "opencode.db", [kept("ses_2", 700_000_000), kept("ses_3", 1)])
+    os.utime(database, (1, 1))
+    (home / "opencode-next.db").write_bytes(b"SQLite format 3\0")
+    assert newest_log(tmp_path) == database
+    older.unlink()
+    database.unlink()
+    assert newest_log(tmp_path) == storage
+
+
+def kept(name: str, updated_ms: int) -> dict[str, Any]:
+    """A session of OpenCode's with one message."""
+    info = {"role": "user", "id": f"msg_{name}", "time": {"created": 1}}
+    part = {"id": f"prt_{name}", "type": "text", "text": "go"}
+    return {
+        "info": {"id": name, "title": name, "time": {"updated": updated_ms}},
+        "messages": [{"info": info, "parts": [part]}],
+    }
+
+
+def test_a_session_of_several_can_be_asked_for(tmp_path: Path) -> None:
+    """By its id; a log that holds one session has none to choose from."""
+    path = str(write_database(tmp_path / "opencode.db", [kept("ses_1", 1), kept("ses_2", 2)]))
+    names = [
+        json.loads(run("inspect", path, "--json", *more).stdout)["log"]["tool"]
+        for more in ([], ["--session", "ses_1"])
+    ]
+    assert names == ["opencode", "opencode"]
+    refused = run("inspect", path, "--session", "ses_9")
+    assert (refused.exit_code, "ses_2, ses_1" in refused.stderr) == (2, True)
+    assert json.loads(run("compact", path, "--session", "ses_1", "--json").stdout)["skipped"]
+    log = str(put(tmp_path, "log", CLAUDE, 0))
+    assert run("inspect", log, "--session", "ses_1").exit_code == 2

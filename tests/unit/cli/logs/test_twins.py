@@ -26,9 +26,17 @@ UNCOUNTED = {"agentv-abort-two-models": 1, "sync-compacted-b": 1}
 """Replies broken off without a count: the twin gives them to the next call, whose prompt held them already."""
 
 
+TASK = "[subtask]"
+
+
 def keys(wire: Format, messages: Sequence[Any]) -> list[bytes]:
-    """Canonical entries."""
-    return [canonical(wire, message) for message in messages]
+    """Canonical entries; of a task that OpenCode shows and does not send, the twin alone has the text."""
+    return [canonical(wire, {**one, "content": TASK} if is_task(one) else one) for one in messages]
+
+
+def is_task(message: dict[str, Any]) -> bool:
+    """Whether it is one."""
+    return str(message.get("content")).startswith(TASK)
 
 
 def figures(calls: Sequence[Called]) -> list[tuple[Any, ...]]:
