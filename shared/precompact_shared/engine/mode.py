@@ -76,17 +76,18 @@ class Sighting:
         return self.is_hit or self.usage.prompt_tokens >= LEAST_TELLING_TOKENS
 
     @property
-    def kept_tokens(self) -> int:
-        """What the cache holds of the prompt since then."""
-        return self.usage.cache_read_tokens + self.usage.cache_write_tokens
+    def kept_share(self) -> float:
+        """How much of the prompt the cache has held since then: less than all where the agent's marks stand early."""
+        kept = self.usage.cache_read_tokens + self.usage.cache_write_tokens
+        return kept / max(1, self.usage.prompt_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of the cache: how warm it is, and how much of the agent's newest prompt it holds."""
+    """What is known of the cache: how warm it is, and the share of the agent's prompts that it holds."""
 
     warmth: Warmth
-    cached_tokens: int = 0
+    cached_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +100,18 @@ class Offer:
     calls: float = 1.0
     """How many a summary takes: each one after the first is the one before with its answer and what that lacks."""
     is_cached: bool = False
-    """Whether the prompt goes through the cache: what is not read is written, and a second call reads the first one's."""
+    """Whether the prompt goes through the cache: what is not read is written."""
+    reads_back: bool = True
+    """Whether a second call reads what the first one wrote: so it should, until it was seen not to."""
 
-    def cost_usd(self, cached_tokens: int = 0) -> float | None:
+    def cost_usd(self, cached_share: float = 0.0) -> float | None:
         """What it costs with so much of the first prompt read from the cache; None where no price is known."""
         if self.price is None:
             return None
-        first = self._usage(self.prompt_tokens, cached_tokens)
-        again = self._usage(self.prompt_tokens + self.output_tokens, self.prompt_tokens)
+        first = self._usage(self.prompt_tokens, int(self.prompt_tokens * cached_share))
+        again = self._usage(
+            self.prompt_tokens + self.output_tokens, self.prompt_tokens if self.reads_back else 0
+        )
         return self.price.cost_usd(first) + max(0.0, self.calls - 1) * self.price.cost_usd(again)
 
     def _usage(self, prompt: int, cached: int) -> Usage:
@@ -129,9 +134,8 @@ class Choice:
 def look(ours: Iterable[Sighting], agent: Sighting | None, *, now_ms: int, ttl_s: float) -> Seen:
     """What was seen last, by us or by the agent, within the cache's lifetime.
 
-    `ours`: the first call of each of our jobs with the prefix (those after it read what the first one wrote). A newest
-    one that missed means cold for good: an agent's hits say nothing of a key in another workspace, so only a hit of ours
-    could refute it.
+    `ours`: one call of each of our jobs with the prefix, one that missed if there was any. A newest one that missed means
+    cold for good: an agent's hits say nothing of a key in another workspace, so only a hit of ours could refute it.
     """
     newest = max(ours, key=lambda one: one.at_ms, default=None)
     if newest is not None and not newest.is_hit:
@@ -141,7 +145,7 @@ def look(ours: Iterable[Sighting], agent: Sighting | None, *, now_ms: int, ttl_s
     last = max(alive, key=lambda one: one.at_ms, default=None)
     if last is None:
         return Seen(Warmth.UNSEEN)
-    return Seen(Warmth.WARM, last.kept_tokens) if last.is_hit else Seen(Warmth.COLD)
+    return Seen(Warmth.WARM, last.kept_share) if last.is_hit else Seen(Warmth.COLD)
 
 
 def choose(transcript: Offer, prefix: Offer | None, *, seen: Seen, is_masked: bool) -> Choice:
@@ -152,11 +156,11 @@ def choose(transcript: Offer, prefix: Offer | None, *, seen: Seen, is_masked: bo
     text_usd = transcript.cost_usd()
     if is_masked or prefix is None:
         return Choice(Mode.TRANSCRIPT, Reason.MASKED if is_masked else Reason.PREFIX_UNKNOWN, text_usd, None)
-    prefix_usd = prefix.cost_usd(seen.cached_tokens if seen.warmth is Warmth.WARM else 0)
+    prefix_usd = prefix.cost_usd(seen.cached_share if seen.warmth is Warmth.WARM else 0.0)
     if text_usd is None or prefix_usd is None:
         return Choice(Mode.TRANSCRIPT, Reason.PRICE_UNKNOWN, text_usd, prefix_usd)
     if prefix_usd < text_usd:
         return Choice(Mode.PREFIX, Reason.CHEAPER, text_usd, prefix_usd)
-    warm_usd = prefix.cost_usd(prefix.prompt_tokens)
+    warm_usd = prefix.cost_usd(1.0)
     would_win = warm_usd is not None and warm_usd < text_usd
     return Choice(Mode.TRANSCRIPT, Reason.COLD if would_win else Reason.CHEAPER, text_usd, prefix_usd)

@@ -63,6 +63,8 @@ class LivePrefix:
     """Of the same as a transcript, in o200k tokens."""
     habit: Habit
     seen: Seen
+    reads_back: bool
+    """Whether a second call of ours reads what the first one wrote."""
     sends_tail: bool
     """Whether the whole context is sent, as the agent last sent it, or what stands before the cut."""
 
@@ -80,6 +82,7 @@ class LivePrefix:
             price=policy.price_of(model),
             calls=self.habit.calls,
             is_cached=True,
+            reads_back=self.reads_back,
         )
         return choose(transcript, prefix, seen=self.seen, is_masked=False)
 
@@ -107,6 +110,7 @@ def live_prefix(record: Record, policy: Policy, request: Request) -> LivePrefix 
         transcript_tokens=sum(one.tokens for one in said) + count_text(request.previous),
         habit=habit_of(record, request.max_tokens),
         seen=seen_of(view, record.jobs, policy) if matches_cache(content) else Seen(Warmth.COLD),
+        reads_back=reads_back(record.jobs),
         sends_tail=sends_tail,
     )
 
@@ -124,17 +128,30 @@ def seen_of(view: SessionView, jobs: Iterable[JobTag], policy: Policy) -> Seen:
     found = look(ours, agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
     is_active = 0 <= view.now_ms - view.last_at_ms <= policy.cache_ttl_s * 1000
     if found.warmth is Warmth.UNSEEN and told is None and is_active:
-        return Seen(Warmth.WARM, view.tokens)
+        return Seen(Warmth.WARM, 1.0)
     return found
 
 
 def sightings(jobs: Iterable[JobTag]) -> list[Sighting]:
-    """The first call with the prefix of each job that told its usage; later ones of a job read what that one wrote."""
-    return [
-        Sighting(job.started_ms, _usage(calls[0]))
+    """One call with the prefix of each job that told its usage: the first that missed, else its first.
+
+    A hit of a later call is none: it reads what the first one of the job wrote.
+    """
+    seen = (
+        [Sighting(job.started_ms, _usage(one)) for one in _answered(job) if one.get("mode") == MODE]
         for job in jobs
-        if (calls := [call for call in _answered(job) if call.get("mode") == MODE])
+    )
+    return [next((one for one in calls if not one.is_hit), calls[0]) for calls in seen if calls]
+
+
+def reads_back(jobs: Iterable[JobTag]) -> bool:
+    """Whether the newest second call of a job read what the first one wrote; True before there was one."""
+    seconds = [
+        calls[1]
+        for job in jobs
+        if len(calls := [one for one in _answered(job) if one.get("mode") == MODE]) > 1
     ]
+    return not seconds or Sighting(0, _usage(seconds[-1])).is_hit
 
 
 def habit_of(record: Record, most_tokens: int) -> Habit:

@@ -1,0 +1,82 @@
+"""The request on the live prefix: the agent's own, with marks where its cache is read, and the task behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from precompact_shared.engine.cache_marks import count_marks
+from precompact_shared.engine.types import Format
+from precompact_worker.providers.prefix_body import body_of, conversation, matches_cache, params_of
+from tests.unit.worker.test_live import MODEL, request
+
+MARK = {"type": "ephemeral"}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+
+
+def system(mark: Any = None) -> list[dict[str, Any]]:
+    """The agent's system prompt."""
+    text = {"type": "text", "text": "You are careful."}
+    return [{**text, "cache_control": mark} if mark else text]
+
+
+def test_marks_stand_where_the_agents_newest_call_had_its_own_and_at_the_end() -> None:
+    """Without the first one all but system prompt and tools would be paid in full."""
+    talk = conversation(request(), sends_tail=True)
+    body = body_of({"system": system(MARK), "tools": []}, request(), MODEL, talk)
+    marked = [at for at, message in enumerate(body["messages"]) if count_marks([message])]
+    assert marked == [len(talk.shared) - 1, len(body["messages"]) - 1]
+    assert body["system"] == system(MARK)
+
+
+def test_there_are_never_more_than_four_marks() -> None:
+    """Those on tools and system prompt take slots; the callers' own on messages give way to ours."""
+    tools = [{"name": str(number), "cache_control": MARK} for number in range(2)]
+    old = request().covered[0]
+    marked = {**old.message, "content": [{"type": "text", "text": "Go.", "cache_control": MARK}]}
+    asked = request(covered=(type(old)(0, marked, 10), *request().covered[1:]))
+    body = body_of(
+        {"system": system(MARK), "tools": tools}, asked, MODEL, conversation(asked, sends_tail=True)
+    )
+    assert count_marks(body["messages"]) == 1
+    assert count_marks(body["messages"][-1:]) == 1
+
+
+def test_no_mark_lives_longer_than_those_before_it() -> None:
+    """Longer lives come first, by the provider's rule; ours are of five minutes."""
+    body = body_of({"system": system(HOUR)}, request(), MODEL, conversation(request(), sends_tail=True))
+    marks = [part["cache_control"]["ttl"] for message in body["messages"][-1:] for part in message["content"]]
+    assert marks == ["5m"]
+
+
+def test_other_protocols_get_no_marks() -> None:
+    """They cache by themselves."""
+    asked = request(format=Format.OPENAI_CHAT)
+    body = body_of({"tools": []}, asked, "gpt-6-sol", conversation(asked, sends_tail=True))
+    assert count_marks(body["messages"]) == 0
+
+
+def test_the_model_is_told_what_stays() -> None:
+    """How many messages, and how they begin; nothing where nothing stays or nothing of it is sent."""
+    whole, cut = conversation(request(), sends_tail=True), conversation(request(), sends_tail=False)
+    assert 'begins with:\n"And now?"' in whole.said[0]["content"]
+    assert "the last 1 messages" in whole.said[0]["content"]
+    assert whole.shared[-1]["content"] == "And now?"
+    assert "stays in place" not in cut.said[0]["content"]
+    assert len(whole.shared) == len(cut.shared) + 1
+
+
+def test_parameters_that_would_spoil_a_summary_are_left_out() -> None:
+    """All others go along; some of those left out take the agent's cache with them."""
+    params = {
+        "max_tokens": 9,
+        "stop_sequences": ["x"],
+        "cache_control": MARK,
+        "thinking": {"type": "enabled", "budget_tokens": 4_000},
+        "tool_choice": {"type": "tool", "name": "a"},
+        "metadata": {"user_id": "u"},
+    }
+    assert params_of({"params": params}).keys() == {"thinking", "metadata"}
+    assert not matches_cache({"params": params})
+    assert matches_cache({"params": {"stop_sequences": ["x"], "tool_choice": "auto"}})
+    body = body_of({"params": params}, request(), MODEL, conversation(request(), sends_tail=True))
+    assert body["max_tokens"] == 8_000 * 1.5 + 4_000
