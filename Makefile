@@ -76,6 +76,10 @@ bench: $(STAMP) ## Measure against bare baselines; prints JSON
 bench-tokens: $(STAMP) ## Measure how well sizes are foretold, on recorded sessions; prints JSON
 	@$(PYTHON) -m tests.bench.tokens $(ARGS)
 
+.PHONY: bench-cost
+bench-cost: $(STAMP) ## Measure what summaries cost in each mode, on a strict cache; prints JSON
+	@$(PYTHON) -m tests.bench.cost $(ARGS)
+
 .PHONY: smoke-anthropic smoke-openai
 smoke-anthropic smoke-openai: $(STAMP) ## One summary with a real key (skipped without one); costs less than a cent
 	@$(PYTHON) -m scripts.smoke_provider $(@:smoke-%=%) $(ARGS)
