@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,9 @@ from tests.support.recordings import logs, needs_recordings
 from tests.unit.cli.logs import test_chat_tools as chat
 from tests.unit.cli.logs import test_claude_code as claude
 from tests.unit.cli.logs import test_codex as codex
+from tests.unit.cli.logs import test_opencode_stores as stores
 from tests.unit.cli.logs import test_pi as pi
+from tests.unit.cli.logs.opencode_stores import write_database, write_database_2
 from tests.unit.cli.logs.reading import lines
 
 CLAUDE = lines(
@@ -73,6 +76,9 @@ GEMINI = lines(
     chat.gemini("c", "user", "on"),
 )
 SMALL = [CLAUDE, CODEX, PI, OPENCODE, GEMINI]
+NAMES = ["claude-code", "codex", "pi", "opencode", "gemini-cli"]
+REAL_MOST_BYTES = 400_000
+"""Real logs up to this size are mutated each time, larger ones where time is plenty."""
 VALUES: tuple[Any, ...] = (None, 7, -1, 1.5, True, "x", "\ud83d", [], {}, [None], {"type": 3}, [[]], 10**40)
 
 
@@ -186,7 +192,7 @@ def test_a_mutated_log_is_refused_or_holds_together(raw: bytes, seed: int, times
     check(mutated(raw, seed, times))
 
 
-@pytest.mark.parametrize("raw", SMALL, ids=["claude-code", "codex", "pi", "opencode", "gemini-cli"])
+@pytest.mark.parametrize("raw", SMALL, ids=NAMES)
 def test_unharmed_they_are_read(raw: bytes) -> None:
     """Else the mutations would show nothing."""
     recording = check(raw)
@@ -200,6 +206,51 @@ def test_unharmed_they_are_read(raw: bytes) -> None:
 def test_garbage_is_refused(raw: bytes) -> None:
     """With what to do."""
     assert check(raw) is None
+
+
+@pytest.mark.parametrize("write", [write_database, write_database_2])
+def test_a_mutated_database_is_refused_or_holds_together(write: Any, tmp_path: Path) -> None:
+    """Bytes of it are others, or its end is gone."""
+    said = [stores.user(f"go {n} " * 50) for n in range(40)] + [stores.reply("yes " * 50)] * 40
+    raw = write(tmp_path / "db", [stores.session("ses_1", *said)]).read_bytes()
+    found = [check(mutated(raw, seed, 1 + seed % 3)) for seed in range(60)]
+    assert any(one is None for one in found)
+    assert any(one is not None for one in found)
+
+
+@pytest.mark.recordings
+@needs_recordings()
+def test_mutated_real_logs_are_refused_or_hold_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seeded, eight of each."""
+    _mutate_all(capsys, seeds=8, smallest=0, largest=REAL_MOST_BYTES)
+
+
+@pytest.mark.slow
+@pytest.mark.recordings
+@needs_recordings()
+def test_many_mutated_real_logs_are_refused_or_hold_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """Large ones too."""
+    _mutate_all(capsys, seeds=60, smallest=0, largest=REAL_MOST_BYTES)
+    _mutate_all(capsys, seeds=12, smallest=REAL_MOST_BYTES, largest=10**9)
+
+
+def _mutate_all(capsys: pytest.CaptureFixture[str], *, seeds: int, smallest: int, largest: int) -> None:
+    taken = [log for log in logs() if smallest <= log.path.stat().st_size < largest]
+    assert taken
+    refused = told = 0
+    for log in taken:
+        raw = log.raw()
+        for seed in range(seeds):
+            found = check(mutated(raw, seed, 1 + seed % 4))
+            refused += found is None
+            told += found is not None and found.log is not None and found.log.damaged > 0
+    number = len(taken) * seeds
+    assert told
+    assert refused < number / 2
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\nmutated logs: {number} of {len(taken)} files, {refused} refused, {told} with damage told\n"
+        )
 
 
 @pytest.mark.recordings

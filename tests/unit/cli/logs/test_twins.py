@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from precompact_cli.logs.session import Session, View
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.identity import canonical
 from precompact_shared.engine.types import Format
-from tests.support.recordings import Log, logs, needs_recordings
+from tests.support.recordings import Log, data_dir, logs, needs_recordings
 from tests.unit.cli.logs.reading import read
 
 pytestmark = [pytest.mark.recordings, needs_recordings()]
@@ -157,6 +158,15 @@ def test_boundaries_are_there_where_the_twin_has_two_views(log: Log) -> None:
     told = session.boundaries[0].tokens_before if session.boundaries else None
     if told is not None:
         assert session.before().calls[-1].total_input == pytest.approx(told, rel=0.02)
+
+
+def test_every_log_that_is_listed_is_compared_and_has_a_twin() -> None:
+    """None is left out without anybody noticing."""
+    root = data_dir()
+    assert root is not None
+    rows = json.loads((root / "logs" / "manifest.json").read_text(encoding="utf-8"))
+    assert {row["file"] for row in rows} == {f"logs/{log.tool}/{log.path.name}" for log in logs()}
+    assert all(log.twins() for log in logs())
 
 
 def test_what_is_peculiar_to_some_logs_is_told() -> None:
