@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precompact_cli.compacting import known_preset
+from precompact_cli.cut_words import explained, short_reason
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
 from precompact_cli.log_page import describe_log, print_log
 from precompact_cli.offline import entries_of, resolve
-from precompact_cli.picture import draw_svg
+from precompact_cli.picture import draw_svg, short_size
 from precompact_cli.picture_page import draw_page, picture_of, write_picture
 from precompact_cli.plain import plain
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
 from precompact_cli.waste import Waste, find_waste
-from precompact_cli.waste_page import describe_waste, print_waste
-from precompact_cli.weighing import Plan, Weights, weigh_recording
+from precompact_cli.waste_page import describe_waste, print_waste, told_shares
+from precompact_cli.weighing import CutPlan, Plan, Weights, weigh_recording
 from precompact_shared.engine.preset import preset_names
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def run_inspect(
         strangers=strangers(recording, entries, catalogue),
         judgement=judge_recording(recording) if judged else None,
     )
-    picture = picture_of(recording, entries, page.weights) if svg or html else None
+    picture = picture_of(recording, page.weights) if svg or html else None
     if picture is not None and svg is not None:
         write_picture(svg, draw_svg(picture))
     if picture is not None and html is not None:
@@ -130,7 +131,11 @@ def _print_page(page: Page) -> None:
     )
     if recording.log is not None:
         print_log(console, recording.log)
-    tables = [_by_kind(weights), _heaviest(weights), _plans(weights.plans)]
+    console.print(told_shares(weights, page.waste), highlight=False, soft_wrap=True, style="bold")
+    tables = [
+        *(_by_kind(weights), _heaviest(weights)),
+        *(_fires(weights.plans, page.waste.clearing), _cuts(weights.plans)),
+    ]
     if page.strangers:
         tables.insert(2, _unknown(page.strangers))
     for table in tables:
@@ -138,20 +143,21 @@ def _print_page(page: Page) -> None:
         console.print(table)
     print_waste(console, page.waste, weights.total)
     console.print()
-    _print_legend(console)
+    _print_legend(console, weights.plans)
     if page.judgement is not None:
         console.print()
         _print_judgement(console, page.judgement)
 
 
-def _print_legend(console: Console) -> None:
-    console.print(
-        "start: background work may begin; limit: a prepared candidate is adopted; hard: only here may a call wait.\n"
-        "The entry is the one at which it is met if nothing is ever compacted. Sizes are estimates.",
-        style="dim",
-        highlight=False,
-        soft_wrap=True,
-    )
+def _print_legend(console: Console, plans: tuple[Plan, ...]) -> None:
+    lines = [
+        "start: background work may begin; limit: a prepared candidate is adopted; hard: only here may a call wait.",
+        "Under each stands the entry at which it is met if nothing is ever compacted.",
+        "A cut lies in front of its entry; a summary covers what is before it, the rest stays word for word.",
+        *(f"  {line}" for line in explained(plans)),
+        "Sizes are estimates; limits are met by prompts as they were reported, where they were.",
+    ]
+    console.print("\n".join(lines), style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
 def _print_judgement(console: Console, judgement: Judgement) -> None:
@@ -202,18 +208,29 @@ def _heaviest(weights: Weights) -> Table:
     return table
 
 
-def _plans(plans: tuple[Plan, ...]) -> Table:
-    table = _table("What each preset would do", "preset", "start", "limit", "hard", "cut now", "takes")
+def _fires(plans: tuple[Plan, ...], clearing: dict[str, int]) -> Table:
+    heads = ("preset", "start", "limit", "hard", "clearing alone saves")
+    table = _table("When each preset would fire", *heads)
     for plan in plans:
         marks = (_mark(plan, name) for name in ("start", "limit", "hard"))
-        cut = f"entry {plan.cut}" if plan.cut is not None else "none"
-        table.add_row(
-            plan.preset,
-            *marks,
-            f"{cut}\n{plan.reason.replace('_', ' ')}",
-            f"{plan.covered_tokens:,}\nkeeps {plan.kept_tokens:,}",
-        )
+        saved = clearing.get(plan.preset)
+        table.add_row(plan.preset, *marks, "not asked" if saved is None else f"{saved:,}")
     return table
+
+
+def _cuts(plans: tuple[Plan, ...]) -> Table:
+    heads = ("preset", "at the limit", "covers", "keeps", "now", "covers", "keeps")
+    table = _table("Where it would cut", *heads)
+    for plan in plans:
+        table.add_row(plan.preset, *_told_cut(plan.at_limit), *_told_cut(plan.now))
+    return table
+
+
+def _told_cut(plan: CutPlan | None) -> tuple[str, str, str]:
+    if plan is None:
+        return "never met", "", ""
+    place = "none" if plan.cut is None else f"entry {plan.cut}"
+    return f"{place}\n{short_reason(plan)}", short_size(plan.covered_tokens), short_size(plan.kept_tokens)
 
 
 def _mark(plan: Plan, name: str) -> str:
@@ -227,6 +244,6 @@ def _table(title: str, *columns: str) -> Table:
 
     table = Table(title=title, title_justify="left", box=SIMPLE, title_style="bold", padding=(0, 1, 0, 0))
     for column in columns:
-        numbers = column in {"tokens", "share"}
+        numbers = column in {"tokens", "share", "covers", "keeps", "clearing alone saves"}
         table.add_column(column, justify="right" if numbers else "left", no_wrap=True)
     return table

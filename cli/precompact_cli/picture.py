@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 
 WIDTH, HEIGHT = 960, 420
-LEFT, RIGHT, TOP, BOTTOM = 64, 132, 56, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 146, 56, 44
 MOST_POINTS = 800
 """A line with more keeps the largest of each stretch."""
 _TICKS = 6
@@ -47,6 +48,8 @@ class Picture:
     """The estimated size if nothing were ever compacted."""
     thresholds: dict[str, int]
     """start, limit and hard of one preset."""
+    met_at: dict[str, int] = field(default_factory=dict)
+    """Number of entries with which each is met, where it is."""
     compactions: Sequence[tuple[int, int | None]]
     """Entry and size before, as the tool recorded it."""
 
@@ -112,7 +115,7 @@ def _grid(frame: _Frame) -> Iterator[str]:
     for number in range(frame.ticks + 1):
         y = frame.y(number * frame.step)
         yield f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
-        yield f'<text class="dim" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{_short(number * frame.step)}</text>'
+        yield f'<text class="dim" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{short_size(number * frame.step)}</text>'
     step = _round_step(frame.entries / 8)
     for entry in range(0, frame.entries + 1, step):
         yield f'<text class="dim" x="{frame.x(entry)}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{entry}</text>'
@@ -127,19 +130,30 @@ def _thresholds(frame: _Frame, picture: Picture) -> Iterator[str]:
             continue
         y = frame.y(tokens)
         lowest = min(y + 4, lowest - 14)
+        met = picture.met_at.get(name)
+        place = "" if met is None else f", entry {met - 1}"
         yield f'<path class="line {name}" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
-        yield f'<text class="{name}" x="{WIDTH - RIGHT + 6}" y="{lowest}">{name} {_short(tokens)}</text>'
+        yield f'<text class="{name}" x="{WIDTH - RIGHT + 6}" y="{lowest}">{name} {short_size(tokens)}{place}</text>'
+        if met is not None:
+            yield f'<circle class="{name}" cx="{frame.x(met)}" cy="{y}" r="4"><title>{name} met{place}</title></circle>'
 
 
 def _curves(frame: _Frame, picture: Picture) -> Iterator[str]:
     if picture.whole:
         yield f'<path class="whole" d="{_path(frame, picture.whole)}"/>'
-    if picture.measured:
-        points = thin_out(picture.measured)
+    for points in map(thin_out, _runs(picture)):
         first, last = frame.x(points[0][0]), frame.x(points[-1][0])
         ground = HEIGHT - BOTTOM
         yield f'<path class="under" d="{_path(frame, points)}L{last} {ground}L{first} {ground}Z"/>'
         yield f'<path class="told" d="{_path(frame, points)}"/>'
+
+
+def _runs(picture: Picture) -> Iterator[Points]:
+    """What was reported between one compaction and the next."""
+    borders = sorted({0, *(entry for entry, _ in picture.compactions), picture.entries + 1})
+    for start, stop in pairwise(borders):
+        if run := [one for one in picture.measured if start <= one[0] < stop]:
+            yield run
 
 
 def _path(frame: _Frame, points: Points) -> str:
@@ -158,7 +172,7 @@ def _compactions(frame: _Frame, picture: Picture) -> Iterator[str]:
         row = next((row for row, taken in enumerate(free) if taken <= left), None)
         if row is not None:
             free[row] = left + _LABEL
-            size = f" {_short(tokens)}" if tokens else ""
+            size = f" {short_size(tokens)}" if tokens else ""
             yield f'<text class="cuttext halo" x="{left}" y="{TOP + 12 + 15 * row}">compacted{size}</text>'
 
 
@@ -173,7 +187,8 @@ def _titles(picture: Picture) -> Iterator[str]:
         yield f'<path class="{style}" d="M{x - 30} {y}h24"/><text class="dim" x="{x}" y="{y + 4}">{text}</text>'
 
 
-def _short(tokens: int) -> str:
-    if tokens >= 1_000_000:
+def short_size(tokens: int) -> str:
+    """Three digits, and k or M."""
+    if tokens >= 999_500:
         return f"{tokens / 1_000_000:.3g}M"
-    return f"{tokens / 1000:.4g}k" if tokens >= 1000 else str(tokens)
+    return f"{tokens / 1000:.3g}k" if tokens >= 1000 else str(tokens)

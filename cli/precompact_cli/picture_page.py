@@ -6,47 +6,50 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
+from precompact_cli.cut_words import explained, short_reason
 from precompact_cli.exits import InputRefused
-from precompact_cli.offline import Entries
 from precompact_cli.picture import Picture, draw_svg, thin_out
 from precompact_cli.plain import plain
 from precompact_cli.recording import Recording
 from precompact_cli.waste import Waste, reported_sizes
-from precompact_cli.weighing import Weights
+from precompact_cli.waste_page import told_sent, told_shares
+from precompact_cli.weighing import CutPlan, Plan, Weights
 from precompact_shared.engine.preset import DEFAULT_PRESET
 
 SHOWN = 8
-_FIRST_CALLS = 3
-"""Of these the smallest rest is what every prompt holds besides: the system text and tools that logs leave out."""
 _STYLE = """
 body{margin:0 auto;max-width:1000px;padding:24px;font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;
 color:#1f2933;background:#fff}svg{width:100%;height:auto}h2{font-size:16px;margin:28px 0 6px}
 table{border-collapse:collapse;width:100%}td,th{padding:3px 12px 3px 0;text-align:left;vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}td.w{overflow-wrap:anywhere}
-tr+tr{border-top:1px solid #e4e8ec}td.b{width:45%}i{display:block;height:12px;background:#1769aa;border-radius:2px}
-p{margin:6px 0}
-@media(prefers-color-scheme:dark){body{color:#e6eaee;background:#14181d}tr+tr{border-color:#262d35}i{background:#5aa9e6}}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}td.w{overflow-wrap:anywhere}td:first-child:not(.w){white-space:nowrap}
+tr+tr{border-top:1px solid #e4e8ec}td.b{width:45%;vertical-align:middle}small{display:block;color:#66727f}
+i{display:block;height:12px;background:#1769aa;border-radius:2px}
+p{margin:6px 0}p.l{color:#66727f;font-size:13px}
+@media(prefers-color-scheme:dark){body{color:#e6eaee;background:#14181d}tr+tr{border-color:#262d35}
+small,p.l{color:#97a3af}i{background:#5aa9e6}}
 """
+_LEGEND = (
+    '<p class="l">start: background work may begin; limit: a prepared candidate is adopted; hard: only here may a call wait. '
+    "Under each stands the entry at which it is met if nothing is ever compacted. A cut lies in front of its entry. "
+    "Sizes are estimates; limits are met by prompts as they were reported, where they were."
+)
 
 
-def picture_of(recording: Recording, entries: Entries, weights: Weights) -> Picture:
+def picture_of(recording: Recording, weights: Weights) -> Picture:
     """What there is to draw, with the limits of the default preset."""
     plan = next(plan for plan in weights.plans if plan.preset == DEFAULT_PRESET)
-    upto = entries.upto
     log = recording.log
     is_whole = log is not None and log.messages is recording.messages
     boundaries = log.boundaries if log is not None and is_whole else ()
-    measured = reported_sizes(recording)
-    unseen = min((size - upto[place] for place, size in measured[:_FIRST_CALLS]), default=0)
-    fixed = max(weights.total - entries.total, unseen)
     return Picture(
         title=plain(recording.name),
         subtitle=f"{plain(recording.model or 'model unknown')} · {len(recording.messages):,} entries · "
         f"{len(recording.calls):,} model calls · about {weights.total:,} tokens in all · limits of the preset {plan.preset}",
         entries=len(recording.messages),
-        measured=measured,
-        whole=thin_out([(place, fixed + tokens) for place, tokens in enumerate(upto)]),
+        measured=reported_sizes(recording),
+        whole=thin_out(list(enumerate(weights.sizes))),
         thresholds=plan.limits,
+        met_at={name: entry + 1 for name, entry in plan.met_at.items() if entry is not None},
         compactions=[(one.at, one.tokens_before) for one in boundaries],
     )
 
@@ -55,8 +58,10 @@ def draw_page(picture: Picture, weights: Weights, waste: Waste) -> str:
     """The picture with the figures below it, as HTML."""
     parts = [
         draw_svg(picture),
+        f"<p><b>{told_shares(weights, waste)}</b></p>",
         _sizes(weights),
-        _waste(waste),
+        _largest(weights),
+        _waste(waste, weights.total),
         _rereads(waste),
         _plans(weights, waste),
     ]
@@ -87,15 +92,23 @@ def _sizes(weights: Weights) -> str:
     return _table("What it is made of", ("kind", "tokens", "share", ""), rows)
 
 
-def _waste(waste: Waste) -> str:
-    sent = waste.sent
-    told = "estimated" if sent.is_estimated else "as reported"
-    share = sent.again / sent.tokens if sent.tokens else 0
-    return (
-        f"<h2>What it carried along</h2><p>{waste.dead:,} tokens of read results are out of date or there twice.</p>"
-        f"<p>{sent.calls:,} calls were sent {sent.tokens:,} tokens ({told}); {share:.0%} of these had been in the prompt "
-        "before.</p>"
+def _largest(weights: Weights) -> str:
+    most = max((tokens for _, _, tokens in weights.heaviest), default=1)
+    rows = (
+        f'<tr><td>{seq}<td class="n">{sort.value}<td class="n">{tokens:,}'
+        f'<td class="b"><i style="width:{100 * tokens / max(1, most):.1f}%"></i>'
+        for seq, sort, tokens in weights.heaviest[:SHOWN]
     )
+    return _table("Largest entries", ("entry", "mostly", "tokens", ""), rows)
+
+
+def _waste(waste: Waste, total: int) -> str:
+    share = waste.dead / max(1, total)
+    lines = [
+        f"Dead weight: {waste.dead:,} tokens ({share:.0%}) of reads out of date or there twice.",
+        *(f"{line}." for line in told_sent(waste.sent)),
+    ]
+    return "<h2>What it carried along</h2>" + "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def _rereads(waste: Waste) -> str:
@@ -111,15 +124,30 @@ def _rereads(waste: Waste) -> str:
 def _plans(weights: Weights, waste: Waste) -> str:
     rows = []
     for plan in weights.plans:
-        met = "never" if plan.met_at["limit"] is None else f"entry {plan.met_at['limit']}"
-        cut = "none" if plan.cut is None else f"entry {plan.cut}"
         saved = f"{waste.clearing[plan.preset]:,}" if plan.preset in waste.clearing else ""
-        rows.append(
-            f'<tr><td>{escape(plan.preset)}<td class="n">{plan.limits["limit"]:,}<td class="n">{met}<td class="n">{cut}'
-            f'<td class="n">{plan.covered_tokens:,}<td class="n">{saved}'
-        )
-    heads = ("preset", "limit", "met at", "cut now", "covers", "clearing alone saves")
-    return _table("What each preset would do", heads, rows)
+        marks = (_mark(plan, name) for name in ("start", "limit", "hard"))
+        cells = (*marks, _cut(plan.at_limit), _cut(plan.now), saved)
+        rows.append(f"<tr><td>{escape(plan.preset)}" + "".join(f'<td class="n">{cell}' for cell in cells))
+    heads = ("preset", "start", "limit", "hard", "cut at the limit", "cut now", "clearing alone saves")
+    return _table("When each preset would fire, and where it would cut", heads, rows) + _legend(weights)
+
+
+def _legend(weights: Weights) -> str:
+    return _LEGEND + "".join(f"<br>{escape(line)}" for line in explained(weights.plans))
+
+
+def _mark(plan: Plan, name: str) -> str:
+    met = plan.met_at[name]
+    place = "never met" if met is None else f"entry {met}"
+    return f"{plan.limits[name]:,}<small>{place}</small>"
+
+
+def _cut(plan: CutPlan | None) -> str:
+    if plan is None:
+        return "<small>never met</small>"
+    place = "none" if plan.cut is None else f"entry {plan.cut}"
+    more = f"covers {plan.covered_tokens:,}, keeps {plan.kept_tokens:,}"
+    return f"{place}<small>{escape(short_reason(plan))}</small><small>{more}</small>"
 
 
 def _table(title: str, heads: tuple[str, ...], rows: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from precompact_shared.engine.clearing import NothingToClear, plan_clearing
 from precompact_shared.engine.clearing.results import ToolResult, each_tool_result
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.types import Entry
+from precompact_shared.prices import MILLION, known_price
 
 MOST_CLEARED_ENTRIES = 20_000
 """A longer history is no context; what clearing would save of it says nothing."""
@@ -36,6 +37,8 @@ class Sent:
     again: int
     """Of these, what the prompt before held too, at most."""
     is_estimated: bool
+    again_usd: tuple[float, float] | None = None
+    """What these cost at list prices if all of them, or none, came from a prompt cache; None: no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +77,20 @@ def count_sent(recording: Recording, entries: Entries) -> Sent:
         sizes = [(call.prefix, upto[call.prefix]) for call in recording.calls]
     again = sum(min(before, after) for (_, before), (_, after) in pairwise(sizes))
     return Sent(
-        calls=len(sizes), tokens=sum(size for _, size in sizes), again=again, is_estimated=is_estimated
+        calls=len(sizes),
+        tokens=sum(size for _, size in sizes),
+        again=again,
+        is_estimated=is_estimated,
+        again_usd=_price_of(recording.model, again),
     )
+
+
+def _price_of(model: str | None, tokens: int) -> tuple[float, float] | None:
+    price = known_price(model) if model else None
+    if price is None:
+        return None
+    cached, plain = (round(dollars * tokens / MILLION, 2) for dollars in (price.cache_read, price.input))
+    return cached, plain
 
 
 def reported_sizes(recording: Recording) -> list[tuple[int, int]]:

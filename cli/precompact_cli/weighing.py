@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from precompact_cli.growth import prompt_sizes
 from precompact_cli.offline import Entries, limits_of
 from precompact_cli.recording import Recording
 from precompact_shared.engine.cut import Skip, plan_cut
 from precompact_shared.engine.formats import facts
-from precompact_shared.engine.preset import Preset
+from precompact_shared.engine.preset import Limits, Preset
 from precompact_shared.engine.tokens import count_message, count_text, family_factor
 from precompact_shared.engine.types import Entry, Facts, Format, Message, Role
 from precompact_shared.engine.weight import weigh
@@ -33,16 +34,33 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a preset would do: entry at which each limit is met (None: never), and its cut at the end."""
+class CutPlan:
+    """Where a preset would cut (None: nowhere), what it would cover and keep, and why there or why not."""
 
-    preset: str
-    limits: dict[str, int]
-    met_at: dict[str, int | None]
     cut: int | None
     covered_tokens: int
     kept_tokens: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a preset would do: entry at which each limit is met (None: never), its cut there, and its cut at the end."""
+
+    preset: str
+    limits: dict[str, int]
+    met_at: dict[str, int | None]
+    at_limit: CutPlan | None
+    """When the limit is met; None where it never is."""
+    cut: int | None
+    covered_tokens: int
+    kept_tokens: int
+    reason: str
+
+    @property
+    def now(self) -> CutPlan:
+        """The cut at the end."""
+        return CutPlan(self.cut, self.covered_tokens, self.kept_tokens, self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +72,8 @@ class Weights:
     heaviest: tuple[tuple[int, Sort, int], ...]
     """(seq, kind that weighs most in it, tokens), heaviest first."""
     plans: tuple[Plan, ...]
+    sizes: Sequence[int]
+    """The prompt with the first n entries, for n from 0, if nothing were ever compacted."""
 
 
 def weigh_recording(
@@ -71,11 +91,13 @@ def weigh_recording(
             heaviest = _heaviest(heaviest)
     system = _system_tokens(recording)
     by_sort[Sort.SYSTEM] += system
+    sizes = prompt_sizes(recording, entries.upto, system)
     return Weights(
         total=entries.total + system,
         by_sort={sort: tokens for sort, tokens in by_sort.items() if tokens},
         heaviest=tuple(_heaviest(heaviest)),
-        plans=tuple(foresee(recording, entries, preset, window, system) for preset in presets),
+        plans=tuple(foresee(recording, entries, preset, window, sizes) for preset in presets),
+        sizes=sizes,
     )
 
 
@@ -98,22 +120,32 @@ def share_out(wire: Format, entry: Entry, model: str | None) -> dict[Sort, int]:
 
 
 def foresee(
-    recording: Recording, entries: Sequence[Entry], preset: Preset, window: int | None, system: int
+    recording: Recording,
+    entries: Sequence[Entry],
+    preset: Preset,
+    window: int | None,
+    sizes: Sequence[int],
 ) -> Plan:
-    """When a preset's limits are met, entry by entry and without any compaction, and where it would cut now."""
+    """When a preset's limits are met, entry by entry and without any compaction, and where it would cut then and now."""
     found = limits_of(recording, preset, window)
     marks = {"start": found.start_low, "limit": found.limit, "hard": found.hard}
-    met: dict[str, int | None] = dict.fromkeys(marks)
-    size = system
-    for entry in entries:
-        size += entry.tokens
-        for name, mark in marks.items():
-            if met[name] is None and size >= mark:
-                met[name] = entry.seq
+    met = {name: _met(sizes, mark) for name, mark in marks.items()}
+    place = met["limit"]
+    at_limit = None if place is None else _cut(recording, entries[: place + 1], preset, found)
+    now = _cut(recording, entries, preset, found)
+    return Plan(preset.name, marks, met, at_limit, now.cut, now.covered_tokens, now.kept_tokens, now.reason)
+
+
+def _met(sizes: Sequence[int], mark: int) -> int | None:
+    """The entry with which a size is reached first."""
+    return next((max(0, count - 1) for count, size in enumerate(sizes) if size >= mark), None)
+
+
+def _cut(recording: Recording, entries: Sequence[Entry], preset: Preset, found: Limits) -> CutPlan:
     cut = plan_cut(recording.format, entries, keep_tokens=found.keep_tokens, at_least=0, rule=preset.cut)
     if isinstance(cut, Skip):
-        return Plan(preset.name, marks, met, None, 0, size - system, cut.reason.value)
-    return Plan(preset.name, marks, met, cut.upto, cut.covered_tokens, cut.kept_tokens, cut.reason)
+        return CutPlan(None, 0, sum(entry.tokens for entry in entries), cut.reason.value)
+    return CutPlan(cut.upto, cut.covered_tokens, cut.kept_tokens, cut.reason)
 
 
 def _parts(known: Facts, message: Message) -> Iterator[tuple[Sort, Any]]:

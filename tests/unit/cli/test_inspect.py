@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,37 @@ def test_each_preset_tells_when_limits_are_met_and_where_it_cuts(tmp_path: Path)
         met = [place for place in plan["met_at"].values() if place is not None]
         assert met == sorted(met)
         assert plan["covered_tokens"] > 0
+        if plan["met_at"]["limit"] is None:
+            assert plan["at_limit"] is None
+        else:
+            assert (plan["at_limit"]["cut"] or 0) <= plan["met_at"]["limit"] + 1
+    assert any(plan["at_limit"] and plan["at_limit"]["covered_tokens"] for plan in page["presets"])
     assert [plan["preset"] for plan in page["presets"]] == list(preset_names())
+
+
+def test_limits_are_met_by_prompts_as_they_were_reported(tmp_path: Path) -> None:
+    """The estimate alone never reaches them: system text and tools are in no log."""
+    messages = agent_session(20)
+    usage = [
+        {"prefix": prefix, "produced": [prefix], "total_input": 20_000 + 200 * prefix}
+        for prefix in range(1, 41, 2)
+    ]
+    told = inspect(write_session(tmp_path / "a.json", messages, usage=usage), "--window", "32000")
+    plain = inspect(write_session(tmp_path / "b.json", messages), "--window", "32000")
+    (met,), (unmet,) = (
+        [plan["met_at"]["limit"] for plan in page["presets"] if plan["preset"] == "precompact"]
+        for page in (told, plain)
+    )
+    assert unmet is None
+    assert met is not None
+
+
+def test_the_reasons_of_cuts_are_explained_below(tmp_path: Path) -> None:
+    """Those that occur."""
+    file = write_session(tmp_path / "a.json", agent_session(80))
+    out = CliRunner().invoke(app, ["inspect", str(file), "--window", "32000"]).stdout
+    assert "everything: all entries are covered" in out
+    assert "one turn:" not in out
 
 
 def test_the_page_for_people_has_bars_and_limits(tmp_path: Path) -> None:
@@ -85,4 +116,8 @@ def test_the_page_for_people_has_bars_and_limits(tmp_path: Path) -> None:
     out = CliRunner().invoke(app, ["inspect", str(file), "--window", "400000"]).stdout
     assert "█" in out
     assert "never met" in out
+    assert "% tool results, " in out
     assert "…" not in out
+    rows = [line for line in out.splitlines() if re.search(r"entry \d", line)]
+    assert rows
+    assert max(len(row.rstrip()) for row in rows) <= 80

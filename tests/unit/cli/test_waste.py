@@ -65,10 +65,37 @@ def test_tokens_sent_again_are_those_of_the_prompt_before(tmp_path: Path) -> Non
     ]
     messages = agent_session(3)
     sent = inspect(write_session(tmp_path / "a.json", messages, usage=usage))["sent"]
-    assert sent == {"calls": 3, "tokens": 370, "again": 220, "is_estimated": False}
+    assert sent == {"calls": 3, "tokens": 370, "again": 220, "is_estimated": False, "again_usd": [0, 0]}
     sent = inspect(write_session(tmp_path / "b.json", messages))["sent"]
     assert (sent["calls"], sent["is_estimated"]) == (4, True)
     assert 0 < sent["again"] < sent["tokens"]
+
+
+def test_what_was_sent_again_has_a_price_with_and_without_a_cache(tmp_path: Path) -> None:
+    """A million tokens of this model at 0.30 or 3.00 dollars; nobody knows the price of another."""
+    usage = [
+        {"prefix": 1, "produced": [1], "total_input": 1_000_000},
+        {"prefix": 3, "produced": [3], "total_input": 1_000_000},
+    ]
+    file = write_session(tmp_path / "a.json", agent_session(3), usage=usage)
+    assert inspect(file)["sent"]["again_usd"] == [0.3, 3.0]
+    told = CliRunner().invoke(app, ["inspect", str(file)]).stdout
+    assert "$0.30 at list prices if a cache had them all, $3.00 if none had" in told
+    unknown = write_session(tmp_path / "b.json", agent_session(3), usage=usage, model="a-model-of-ours")
+    assert inspect(unknown, "--window", "90000")["sent"]["again_usd"] is None
+
+
+def test_the_picture_marks_where_limits_are_met_and_breaks_at_compactions() -> None:
+    """A circle for each limit that is; a line for each run of reports."""
+    drawn = draw_svg(
+        picture(
+            met_at={"start": 3, "limit": 4}, measured=[(1, 100), (5, 900), (6, 200)], compactions=[(6, 900)]
+        )
+    )
+    assert drawn.count("<circle") == 2
+    assert "limit 700, entry 3" in drawn
+    assert "hard 800<" in drawn
+    assert drawn.count('class="told"') == 3  # two runs and the legend
 
 
 @pytest.mark.recordings
