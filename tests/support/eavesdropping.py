@@ -76,7 +76,6 @@ class Eavesdropper:
         self._stop()
         for thread in self._threads:
             thread.join(10)
-        self._app.pool.force_close_all()
         self._app.close()
 
     @property
