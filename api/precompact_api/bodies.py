@@ -50,6 +50,10 @@ class UsageBody(Struct, forbid_unknown_fields=True, frozen=True):
     output_tokens: Count = 0
     cache_read_tokens: Count = 0
     cache_write_tokens: Count = 0
+    reasoning_tokens: Count | None = None
+    """Of the output, what the model thought; unsaid where the provider does not tell."""
+    server_tools: bool = False
+    """The reply used tools that run at the provider: the counts sum up several passes and are no base."""
 
 
 class AppendBody(Struct, forbid_unknown_fields=True, frozen=True):

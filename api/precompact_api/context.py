@@ -116,6 +116,7 @@ def statement(projection: Projection, view: SessionView, *, limits: Limits, wind
         "limit": limits.limit,
         "hard": limits.hard,
         "source": "usage" if view.anchored else "estimate",
+        "spread": view.spread,
     }
     if projection.insert is not None:
         stated["insert"] = projection.insert

@@ -34,7 +34,8 @@ async def fork(
         point = source.length if to is None else to
         if point > source.length:
             raise Problem(Code.HISTORY_GAP, length=source.length, history_version=source.version)
-        opened = await service.run(ops.fork_open(_spec(source), source.session))
+        start = await service.read(reading.calibration(service.session(source.tenant, source.session)))
+        opened = await service.run(ops.fork_open(_spec(source), source.session, start=start))
         if opened.o == "exists" and opened.view is not None:
             return opened.view, False
         if opened.o != "opened":
@@ -88,26 +89,26 @@ async def _entries(service: Service, keys: SessionKeys, start: int, stop: int) -
     metas = await service.read(reading.metas(keys, [*before, *seqs]))
     bodies = await service.read(reading.bodies(keys, seqs))
     earlier = metas.pop(0) if before else None
-    cum = earlier.cum if earlier else 0
     entries = []
     for meta, body in zip(metas, bodies, strict=True):
         if meta is None or body is None:
             return None
-        entries.append(_entry(meta, body, meta.cum - cum))
-        cum = meta.cum
+        entries.append(_entry(meta, body, earlier))
+        earlier = meta
     return entries
 
 
-def _entry(meta: EntryMeta, body: bytes, tokens: int) -> NewEntry:
+def _entry(meta: EntryMeta, body: bytes, before: EntryMeta | None) -> NewEntry:
     links = msgspec.json.decode(meta.links, type=_Links) if meta.links else _Links()
     return NewEntry(
         digest=meta.digest,
-        tokens=tokens,
+        tokens=meta.cum - (before.cum if before else 0),
         body=codec.encode(body),
         pinned=meta.pinned,
         role=meta.role,
         calls=tuple(links.c),
         results=tuple(links.r),
+        load=meta.load_after(before),
     )
 
 

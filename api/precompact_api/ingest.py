@@ -9,17 +9,20 @@ import msgspec
 
 from precompact_api.guards import parse_value
 from precompact_api.problems import Code, Problem
+from precompact_shared.engine.estimate import Side, rates_of
+from precompact_shared.engine.estimate.loads import weigh_entry
+from precompact_shared.engine.estimate.weighing import entry_tokens, mass_of
 from precompact_shared.engine.formats import InvalidEntry, text_of_user
 from precompact_shared.engine.formats import facts as facts_of
 from precompact_shared.engine.identity import canonical, digest
-from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Facts, Format, Message, Role
 from precompact_shared.store import codec
-from precompact_shared.store.types import NewEntry
+from precompact_shared.store.types import Load, NewEntry
 
 OFF_LOOP_BYTES = 48 * 1024
 """Larger batches are read on a thread, so that they do not hold up other calls."""
 _ROLES = {Role.SYSTEM: "s", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t", Role.OTHER: "o"}
+_SIDES = {Side.REPLY: "r", Side.USER: "u", Side.GIVEN: "g"}
 _SERVER = "server"
 _LEGACY = "legacy"
 _NOTHING = "nothing:"
@@ -87,15 +90,25 @@ def entry_of(
     reader: Reader, raw: msgspec.Raw, message: Message, facts: Facts, *, is_pinned: bool
 ) -> NewEntry:
     """What the store keeps of a message: its bytes as sent, and what is known of it."""
+    tokens, load = weighed(reader.format, reader.model, message, facts)
     return NewEntry(
         digest=digest(canonical(reader.format, message), reader.digest_key),
-        tokens=count_message(reader.format, message, reader.model),
+        tokens=tokens,
         body=codec.encode(bytes(raw)),
         pinned=is_pinned,
         role=_ROLES[facts.role],
         calls=tuple(link(reader.format, call.kind, call.id) for call in facts.calls if call.kind != _SERVER),
         results=_results(reader.format, facts) + _unsendable(reader.format, message, facts),
+        load=load,
     )
+
+
+def weighed(format: Format, model: str | None, message: Message, facts: Facts) -> tuple[int, Load]:  # noqa: A002
+    """Tokens of an entry by the rates of the model's family, and the same by what the estimate tells apart."""
+    rates, piece = rates_of(format, model), weigh_entry(facts, message)
+    mass = mass_of(rates, piece.load)
+    load = Load(_SIDES[piece.side], mass.text, mass.thinking, mass.structure, mass.sealed_chars, mass.sealed)
+    return entry_tokens(rates, mass), load
 
 
 def _results(format: Format, facts: Facts) -> tuple[tuple[str, int], ...]:  # noqa: A002

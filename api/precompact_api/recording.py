@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
+from redis.exceptions import RedisError
 
 from precompact_api.auth import Caller
 from precompact_api.bodies import AppendBody, PrepareBody, SeenBody, UsageBody, View
@@ -13,8 +15,10 @@ from precompact_api.ingest import Batch, Reader, ingest
 from precompact_api.problems import Code, Problem, refusal
 from precompact_api.recognition import find_opening, match_context
 from precompact_api.service import Known, Service
+from precompact_shared.engine.estimate.states import UNSAID
 from precompact_shared.engine.types import Format
 from precompact_shared.store import Changes, Create
+from precompact_shared.store.tenants import teach
 from precompact_shared.store.types import Answer, NewEntry, Seen, SessionView, Usage
 
 EMPTY = Seen(0, 0)
@@ -68,10 +72,11 @@ async def record(service: Service, call: Incoming) -> Recorded:
     if body.view is not None and body.messages is not None:
         answer, at = await _whole_list(service, call, reader, batch)
     else:
-        answer, at = await _news(service, call, batch)
+        answer, at = await _news(service, call, reader, batch)
     if answer.o != "ok" or answer.view is None:
         raise refusal(answer)
     _remember(service, answer.view)
+    await pass_on(service, answer.view)
     return Recorded(answer.view, at, answer.appended)
 
 
@@ -90,7 +95,9 @@ async def _look(service: Service, call: Incoming) -> Recorded | None:
         return Recorded(answer.view, None, 0)
     seen = Seen(answer.view.version, answer.view.length)
     answer = await service.run(
-        service.ops(call.caller.name, call.session).append((), seen=seen, changes=changes)
+        service.ops(call.caller.name, call.session).append(
+            (), seen=seen, changes=changes, start=start_of(call, Format(answer.view.format))
+        )
     )
     if answer.view is None:
         raise refusal(answer)
@@ -124,16 +131,16 @@ def _remember(service: Service, view: SessionView) -> Known:
     return service.known.put(name, Known(Format(view.format), view.model))
 
 
-async def _news(service: Service, call: Incoming, batch: Batch) -> tuple[Answer, int | None]:
+async def _news(service: Service, call: Incoming, reader: Reader, batch: Batch) -> tuple[Answer, int | None]:
     """Messages that follow what the caller last saw."""
     if batch.ours:
         raise Problem(Code.PROJECTION_GIVEN, where=f"$.messages[{batch.ours[0]}]")
     seen = _seen(call.body.seen)
     key = None if seen is not None else call.key
-    answer = await _append(service, call, batch.entries, seen=seen, key=key)
+    answer = await _append(service, call, reader, batch.entries, seen=seen, key=key)
     if answer.o == "key_required" and answer.length == 0 and answer.version == 0:
         # A missing `seen` on a session that is still empty is {0, 0}.
-        answer = await _append(service, call, batch.entries, seen=EMPTY)
+        answer = await _append(service, call, reader, batch.entries, seen=EMPTY)
     if answer.replayed and seen is None:
         return answer, None
     return answer, answer.at
@@ -142,6 +149,7 @@ async def _news(service: Service, call: Incoming, batch: Batch) -> tuple[Answer,
 async def _append(
     service: Service,
     call: Incoming,
+    reader: Reader,
     entries: Sequence[NewEntry],
     *,
     seen: Seen | None,
@@ -157,6 +165,7 @@ async def _append(
             create=create_of(call.body),
             changes=changes_of(call.body),
             limits=service.limits,
+            start=start_of(call, reader.format),
         )
     )
 
@@ -168,7 +177,7 @@ async def _whole_list(
     ops = service.ops(call.caller.name, call.session)
     view = (await service.run(ops.view())).view
     if view is None:
-        return await _first_list(service, call, batch)
+        return await _first_list(service, call, reader, batch)
     if call.body.format not in {None, view.format}:
         raise Problem(Code.FORMAT_FIXED, history_version=view.version, length=view.length)
     as_context = call.body.view is View.CONTEXT or (
@@ -178,17 +187,17 @@ async def _whole_list(
         matched = await match_context(service, view, reader, batch.entries, batch.ours)
         seen = _seen(call.body.seen) or Seen(view.version, view.length)
         seen = Seen(seen.version, min(seen.length, matched.pos))
-        answer = await _append(service, call, matched.entries, seen=seen, pos=matched.pos)
+        answer = await _append(service, call, reader, matched.entries, seen=seen, pos=matched.pos)
         return answer, answer.at
     if batch.ours:
         raise Problem(Code.PROJECTION_GIVEN, where=f"$.messages[{batch.ours[0]}]")
-    answer = await _sync(service, call, batch, heal=call.body.heal)
+    answer = await _sync(service, call, reader, batch, heal=call.body.heal)
     if answer.o == "not_ahead":  # nothing was lost: an ordinary list
-        answer = await _sync(service, call, batch, heal=False)
+        answer = await _sync(service, call, reader, batch, heal=False)
     return answer, len(batch.entries)
 
 
-async def _sync(service: Service, call: Incoming, batch: Batch, *, heal: bool) -> Answer:
+async def _sync(service: Service, call: Incoming, reader: Reader, batch: Batch, *, heal: bool) -> Answer:
     return await service.run(
         service.ops(call.caller.name, call.session).sync(
             batch.entries,
@@ -197,23 +206,43 @@ async def _sync(service: Service, call: Incoming, batch: Batch, *, heal: bool) -
             heal=heal,
             changes=changes_of(call.body),
             limits=service.limits,
+            start=start_of(call, reader.format),
         )
     )
 
 
-async def _first_list(service: Service, call: Incoming, batch: Batch) -> tuple[Answer, int | None]:
+async def _first_list(
+    service: Service, call: Incoming, reader: Reader, batch: Batch
+) -> tuple[Answer, int | None]:
     """A whole list for a session that is not there: made anew, above the caller's version when it heals a loss."""
     if batch.ours:
         raise Problem(Code.PROJECTION_GIVEN, where=f"$.messages[{batch.ours[0]}]")
     seen = _seen(call.body.seen) or EMPTY
     spec = create_of(call.body)
     if call.body.heal and seen.version > 0 and spec is not None:
-        made = await service.run(service.ops(call.caller.name, call.session).create(spec))
+        start = start_of(call, reader.format)
+        made = await service.run(service.ops(call.caller.name, call.session).create(spec, start=start))
         if made.view is None:
             return made, None
-        return await _sync(service, call, batch, heal=True), len(batch.entries)
-    answer = await _append(service, call, batch.entries, seen=Seen(seen.version, 0), pos=0)
+        return await _sync(service, call, reader, batch, heal=True), len(batch.entries)
+    answer = await _append(service, call, reader, batch.entries, seen=Seen(seen.version, 0), pos=0)
     return answer, answer.at
+
+
+def start_of(call: Incoming, wire: Format) -> bytes:
+    """Where a session that this call makes, or the model that it names, starts: from what the tenant's others learned."""
+    body = call.body
+    if body.model is None and body.format is None:
+        return b""
+    return call.caller.tenant.start(wire, body.model)
+
+
+async def pass_on(service: Service, view: SessionView) -> None:
+    """Tells the tenant what the session has learned, which is so once; that is advice, and no call fails for it."""
+    if view.lesson is None or view.model is None:
+        return
+    with suppress(RedisError):
+        await service.run(teach(view.tenant, view.model, view.lesson, view.now_ms))
 
 
 def _seen(seen: SeenBody | None) -> Seen | None:
@@ -254,4 +283,7 @@ def _usage(usage: UsageBody | None, seen: SeenBody | None) -> Usage | None:
         length,
         read=usage.cache_read_tokens,
         written=usage.cache_write_tokens,
+        output=usage.output_tokens or UNSAID,
+        reasoned=UNSAID if usage.reasoning_tokens is None else usage.reasoning_tokens,
+        server=usage.server_tools,
     )

@@ -21,6 +21,7 @@ from precompact_shared.policy import Policy
 from precompact_shared.settings import Settings
 from precompact_shared.store import AsyncStore, Layout, SessionOps, async_client, fix_layout, sync_client
 from precompact_shared.store import Limits as SessionLimits
+from precompact_shared.store.calibration import start_of
 from precompact_shared.store.keys import SessionKeys
 from precompact_shared.store.op import Op
 from precompact_shared.store.tenants import KeyRecord, TenantRecord
@@ -65,7 +66,12 @@ class Tenant:
         self.name = record.name
         self.digest_key = record.digest_key
         self.policy = record.policy
+        self.lessons = record.lessons
         self._policy_json = record.policy.model_dump_json()
+
+    def start(self, wire: Format, model: str | None) -> bytes:
+        """Where the calibration of a session with this model starts."""
+        return start_of(wire.value, model, self.lessons.get(model or ""))
 
     def sizing(
         self,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from precompact._protocol import Protocol, as_list
 from precompact.context import Format
-from precompact.replies import messages_of, plain, usage_of
+from precompact.replies import messages_of, plain, ran_server_tools, usage_of
 from precompact.splice import Message, fresh
 
 
@@ -81,12 +81,15 @@ class Face:
         An empty reply adds no entry.
         """
         body = plain(reply)
-        self._record.add(messages_of(self.format, body), pinned=False)
-        self.record_usage(body.get("usage"))
+        messages, counts = messages_of(self.format, body), usage_of(self.format, body.get("usage"))
+        self._record.add(messages, pinned=False)
+        if counts and ran_server_tools(self.format, messages):
+            counts["server_tools"] = True
+        self._record.measure(counts)
 
     def record_usage(self, usage: Any) -> None:
         """Keep the usage of the reply to the last context, as its SDK reports it, for the next `prepare`.
 
-        Counts that are no measure of the prompt (none, zero, summed over server tools) are left out.
+        Counts that are no measure of the prompt (none, zero) are left out.
         """
         self._record.measure(usage_of(self.format, usage))

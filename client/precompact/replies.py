@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precompact.context import Format
@@ -77,18 +77,17 @@ def usage_of(wire: Format, usage: Any) -> UsageBody | None:
     """Token counts of one reply with `input_tokens` = the whole prompt, cached parts included.
 
     Anthropic reports the uncached rest, so cache writes and reads are added; OpenAI's count includes them.
-    None when the numbers are no measure of the prompt: absent, zero, or summed over inner server tool passes.
+    None when the numbers are no measure of the prompt: absent or zero. `server_tools`: they are summed over passes of
+    tools that ran at the provider, so that the service counts from an older reply.
     """
     if usage is None:
         return None
     body = plain(usage)
     counts = _anthropic_usage(body) if wire is Format.ANTHROPIC else _openai_usage(body)
-    return counts if counts and counts["input_tokens"] > 0 else None
+    return counts if counts["input_tokens"] > 0 else None
 
 
-def _anthropic_usage(body: Mapping[str, Any]) -> UsageBody | None:
-    if any((body.get("server_tool_use") or {}).values()):
-        return None
+def _anthropic_usage(body: Mapping[str, Any]) -> UsageBody:
     written = body.get("cache_creation_input_tokens") or 0
     read = body.get("cache_read_input_tokens") or 0
     return {
@@ -96,6 +95,8 @@ def _anthropic_usage(body: Mapping[str, Any]) -> UsageBody | None:
         "output_tokens": body.get("output_tokens") or 0,
         "cache_read_tokens": read,
         "cache_write_tokens": written,
+        **_reasoning(body.get("output_tokens_details"), "thinking_tokens"),
+        **_told("server_tools", any((body.get("server_tool_use") or {}).values())),
     }
 
 
@@ -106,4 +107,26 @@ def _openai_usage(body: Mapping[str, Any]) -> UsageBody:
         "output_tokens": body.get("output_tokens") or body.get("completion_tokens") or 0,
         "cache_read_tokens": details.get("cached_tokens") or 0,
         "cache_write_tokens": details.get("cache_write_tokens") or 0,
+        **_reasoning(
+            body.get("output_tokens_details") or body.get("completion_tokens_details"), "reasoning_tokens"
+        ),
     }
+
+
+def _reasoning(details: Any, name: str) -> UsageBody:
+    count = details.get(name) if isinstance(details, Mapping) else None
+    return {} if count is None else {"reasoning_tokens": count}
+
+
+def _told(name: str, fact: bool) -> UsageBody:  # noqa: FBT001 - it is what is told
+    return {name: True} if fact else {}
+
+
+_SERVER_ITEMS = frozenset(
+    {"code_interpreter_call", "file_search_call", "image_generation_call", "mcp_call", "web_search_call"}
+)
+
+
+def ran_server_tools(wire: Format, messages: Iterable[Message]) -> bool:
+    """Whether a reply's messages hold calls of tools that ran at the provider (OpenAI's usage does not say)."""
+    return wire is Format.OPENAI_RESPONSES and any(item.get("type") in _SERVER_ITEMS for item in messages)

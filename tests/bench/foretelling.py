@@ -13,7 +13,9 @@ from precompact_cli.predictions import Track, follow, foresee
 from precompact_shared.engine.estimate import Lessons, Rates, Report, State, begin, learn
 from precompact_shared.engine.estimate.rates import NEWER_CLAUDE, OLDER_CLAUDE
 from precompact_shared.engine.estimate.spans import Turn
-from precompact_shared.engine.tokens import count_message
+from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, count_text, family_factor
+from precompact_shared.engine.types import Format, Message
+from precompact_shared.engine.weight import weigh
 from tests.bench.fitting import Step, fit_gpt, fit_newer_claude, fit_older_claude
 from tests.bench.sized import Session
 
@@ -34,13 +36,20 @@ def by_o200k(session: Session, index: int, ahead: int) -> float:
 
 
 def by_family_factor(session: Session, index: int, ahead: int) -> float:
-    """The last report and what `count_message` says of each entry since: o200k times the family's factor."""
+    """The last report and o200k times the family's factor since, with 4 tokens a message."""
     first, last = session.track.prefixes[index], session.track.prefixes[index + ahead]
     recording = session.recording
     messages = recording.messages[first:last]
-    return session.measured(index) + sum(
-        count_message(recording.format, message, recording.model) for message in messages
-    )
+    unnamed = recording.model is None and recording.format is Format.ANTHROPIC
+    factor = family_factor("claude" if unnamed else recording.model)
+    return session.measured(index) + sum(_by_factor(message, factor) for message in messages)
+
+
+def _by_factor(message: Message, factor: float) -> int:
+    weight = weigh(message)
+    text = sum(map(count_text, weight.texts)) + weight.encrypted_chars * 3 // 16
+    media = weight.images * IMAGE_TOKENS + weight.documents * DOCUMENT_TOKENS
+    return round(text * factor) + media + 4
 
 
 def by_ratio(session: Session, index: int, ahead: int) -> float:

@@ -8,9 +8,10 @@ from typing import Any
 
 from precompact_shared.engine import versions as twin
 from precompact_shared.engine.versions import values
+from precompact_shared.store.calibration import start_of
 from precompact_shared.store.executor import SyncStore
 from precompact_shared.store.keys import SessionKeys
-from precompact_shared.store.op import Op
+from precompact_shared.store.op import Argument, Op
 from precompact_shared.store.ops import Announcement, Changes, ClaimSpec, Create, Limits, SessionOps
 from precompact_shared.store.types import (
     Answer,
@@ -31,12 +32,15 @@ from tests.property.pure import (
     pure_entries,
     pure_limits,
     pure_seen,
+    pure_start,
 )
 
 START_MS = 1_700_000_000_000
 LEASE_MS = 30_000
 RESEND_MS = 30_000
 ATTEMPTS = 4
+REMOVED = NewEntry("", 3, b"r[removed]")
+"""What stands in a redacted entry's place."""
 
 
 @dataclass
@@ -55,9 +59,16 @@ class Both:
     # ---------------------------------------------------------------- history
     def create(self, format: str = "openai-responses", *, recreate: bool = False, **spec: Any) -> Answer:  # noqa: A002
         """Makes the session, or revives it."""
+        start = start_of(format, spec.get("model"))
         return self._play(
             self._ops.create(Create(format, **spec), recreate=recreate),
-            lambda: twin.create(self.state, values.Spec(format, **spec), self.now_ms, recreate=recreate),
+            lambda: twin.create(
+                self.state,
+                values.Spec(format, **spec),
+                self.now_ms,
+                recreate=recreate,
+                start=pure_start(start),
+            ),
         )
 
     def append(
@@ -70,12 +81,21 @@ class Both:
         key: str | None = None,
         changes: Changes | None = None,
         limits: Limits | None = None,
+        start: bytes = b"",
     ) -> Answer:
         """Adds entries."""
+        start = start or (start_of(create.format, create.model) if create else b"")
         spec = values.Spec(create.format, create.model, create.window, create.max_output) if create else None
         return self._play(
             self._ops.append(
-                entries, seen=seen, pos=pos, create=create, key=key, changes=changes, limits=limits
+                entries,
+                seen=seen,
+                pos=pos,
+                create=create,
+                key=key,
+                changes=changes,
+                limits=limits,
+                start=start,
             ),
             lambda: twin.append(
                 self.state,
@@ -87,6 +107,7 @@ class Both:
                 key=key,
                 changes=pure_changes(changes),
                 limits=pure_limits(limits),
+                start=pure_start(start),
             ),
         )
 
@@ -99,10 +120,13 @@ class Both:
         heal: bool = False,
         changes: Changes | None = None,
         limits: Limits | None = None,
+        start: bytes = b"",
     ) -> Answer:
         """Sends a whole list."""
         return self._play(
-            self._ops.sync(entries, seen=seen, req=req, heal=heal, changes=changes, limits=limits),
+            self._ops.sync(
+                entries, seen=seen, req=req, heal=heal, changes=changes, limits=limits, start=start
+            ),
             lambda: twin.sync(
                 self.state,
                 pure_entries(entries),
@@ -112,6 +136,7 @@ class Both:
                 heal=heal,
                 changes=pure_changes(changes),
                 limits=pure_limits(limits),
+                start=pure_start(start),
             ),
         )
 
@@ -135,9 +160,9 @@ class Both:
         """Removes bodies for good."""
         at = values.Seen(seen.version, seen.length)
         return self._play(
-            self._ops.redact([(seq, b"r[removed]", 3) for seq in sorted(seqs)], seen=seen, req=req),
+            self._ops.redact([(seq, REMOVED) for seq in sorted(seqs)], seen=seen, req=req),
             lambda: twin.redact(
-                self.state, [(seq, len(b"r[removed]"), 3) for seq in seqs], self.now_ms, seen=at, req=req
+                self.state, [(seq, pure_entries([REMOVED])[0]) for seq in seqs], self.now_ms, seen=at, req=req
             ),
         )
 
@@ -253,7 +278,9 @@ class Both:
         """Begins a copy."""
         return self._play(
             self._ops.fork_open(Create(format), source),
-            lambda: twin.fork_open(self.state, values.Spec(format), source, self.now_ms),
+            lambda: twin.fork_open(
+                self.state, values.Spec(format), source, self.now_ms, start=pure_start(start_of(format, None))
+            ),
         )
 
     def fork_copy(self, at: int, entries: Sequence[NewEntry]) -> Answer:
@@ -303,8 +330,15 @@ class Both:
 
 
 def _readable(op: Op[Answer]) -> str:
-    shown = (arg.decode("utf-8", "replace") if isinstance(arg, bytes) else str(arg) for arg in op.args[3:15])
+    shown = map(_shown, op.args[3:16])
     return "(" + ", ".join(arg[:10] if len(arg) == 64 else arg[:150] for arg in shown) + ")"
+
+
+def _shown(arg: Argument) -> str:
+    try:
+        return arg.decode() if isinstance(arg, bytes) else str(arg)
+    except UnicodeDecodeError:
+        return "(packed)"
 
 
 def told(both: Both) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
+from precompact_shared.store.calibration import start_of
 from precompact_shared.store.ops import Changes, Create, Limits
-from precompact_shared.store.types import Answer, Seen, Usage
+from precompact_shared.store.types import Answer, Seen, SessionView, Usage
 from tests.property.players import Client, Request, deliver, read
 from tests.property.scene import Scene
+
+MODELS = ("claude-sonnet-4-5", "gpt-5.1")
+"""Of two families: one counts reasoning."""
 
 
 class Callers(Scene):
@@ -34,13 +36,20 @@ class Callers(Scene):
             else None
         )
         create = Create(self.format) if self.rng.random() < 0.5 else None
-        changes, limits = self._changes(), Limits(5, 10_000) if self.rng.random() < 0.05 else None
+        (changes, start), limits = self._changes(), Limits(5, 10_000) if self.rng.random() < 0.05 else None
         at = None if key else seen
         pos = None if at is None else pos
 
         def send() -> Answer:
             return self.both.append(
-                new, seen=at, pos=pos, create=create, key=key, changes=changes, limits=limits
+                new,
+                seen=at,
+                pos=pos,
+                create=create,
+                key=key,
+                changes=changes,
+                limits=limits,
+                start=start,
             )
 
         self._request(client, send, [entry.digest for entry in new])
@@ -52,13 +61,13 @@ class Callers(Scene):
         if self.rng.random() < 0.4 and kept:
             kept = kept[: self.rng.randrange(len(kept))]
         new = [*kept, *(self.entries.some(2) if self.rng.random() < 0.8 else [])]
-        seen, req, changes = client.seen, self._number("s"), self._changes()
+        seen, req, (changes, start) = client.seen, self._number("s"), self._changes()
         heal = self.rng.random() < (0.6 if self.lossy else 0.05)
         if self.lossy:
             seen = Seen(seen.version + self.rng.randrange(3), seen.length)
         self._request(
             client,
-            lambda: self.both.sync(new, seen=seen, req=req, heal=heal, changes=changes),
+            lambda: self.both.sync(new, seen=seen, req=req, heal=heal, changes=changes, start=start),
             [entry.digest for entry in new],
         )
 
@@ -115,13 +124,29 @@ class Callers(Scene):
             if answer.o != "ok" and self.rng.random() < 0.6:
                 read(self.both, client, self.entries)
 
-    def _changes(self) -> Changes | None:
+    def _changes(self) -> tuple[Changes | None, bytes]:
+        """What a call says besides entries, and where the calibration of the model that it names begins."""
         view = self.both.facts.view
-        if self.rng.random() < 0.75 or view is None:
-            return Changes(overflow=True) if self.rng.random() < 0.05 else None
-        version = max(0, view.version - self.rng.choice((0, 0, 0, 1, 2)))
-        length = max(0, view.length - self.rng.choice((0, 0, 1, 3, -2)))
-        model = self.rng.choice((None, None, "m1", "m2"))
-        usage = Usage(self.rng.choice((0, 50, 500)), version, length, self.rng.choice((None, None, "m1")))
-        usage = msgspec.structs.replace(usage, read=usage.total // 2, written=self.rng.choice((0, 7)))
-        return Changes(usage=usage, model=model, window=self.rng.choice((None, 1000)))
+        if self.rng.random() < 0.6 or view is None:
+            return (Changes(overflow=True) if self.rng.random() < 0.05 else None), b""
+        model = self.rng.choice((None, None, None, None, *MODELS))
+        start = start_of(self.format, model) if model and self.rng.random() < 0.9 else b""
+        return Changes(usage=self._usage(view), model=model, window=self.rng.choice((None, 1000))), start
+
+    def _usage(self, view: SessionView) -> Usage:
+        """Mostly of what stands there, and near what was foretold; else late, foreign, empty or far off."""
+        rng = self.rng
+        total = max(0, round(view.tokens * rng.choice((0, 0.7, 0.95, 1, 1.1, 1.5)))) + rng.choice(
+            (0, 50, 20_000)
+        )
+        return Usage(
+            total,
+            max(0, view.version - rng.choice((0, 0, 0, 0, 1, 2))),
+            max(0, view.length - rng.choice((0, 0, 0, 1, 3, -2))),
+            rng.choice((None, None, None, MODELS[0])),
+            read=total // 2,
+            written=rng.choice((0, 7)),
+            output=rng.choice((-1, 30, 2_000)),
+            reasoned=rng.choice((-1, -1, 0, 400)),
+            server=rng.random() < 0.1,
+        )

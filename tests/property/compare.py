@@ -11,6 +11,7 @@ from precompact_shared.engine import versions as twin
 from precompact_shared.engine.versions import values
 from precompact_shared.store.types import Answer, CheckpointTag, JobTag, SessionView
 from tests.property.facts import Facts
+from tests.property.pure import pure_remembered
 
 _ANSWER = (
     "o",
@@ -67,6 +68,8 @@ def same_state(facts: Facts, state: twin.Known) -> None:
     if facts.view is None:
         raise Differs("the twin has a session, the store has none")
     _same_view("view", facts.view, twin.view(state))
+    _same_calibration(facts, state)
+    _equal("sides", [meta.side for meta in facts.metas], [entry.side.value[0] for entry in state.entries])
     _equal("digests", [meta.digest for meta in facts.metas], [entry.digest for entry in state.entries])
     _equal("pinned", [meta.pinned for meta in facts.metas], [entry.pinned for entry in state.entries])
     _equal("redacted", [meta.redacted for meta in facts.metas], [entry.redacted for entry in state.entries])
@@ -84,6 +87,17 @@ def same_state(facts: Facts, state: twin.Known) -> None:
             pure and (pure.state, pure.reason, pure.fence),
         )
     _equal("unhandled", facts.unhandled, state.unhandled)
+
+
+def _same_calibration(facts: Facts, state: twin.Session) -> None:
+    """To the last bit, on both sides the same doubles."""
+    known = facts.remembered
+    if known is None:
+        raise Differs("the store has a session without a calibration")
+    _equal("calibration", pure_remembered(known), state.start)
+    _equal("blind", known.blind, state.blind)
+    anchor = state.anchor
+    _equal("anchor", (known.version, known.length), (anchor.version, anchor.length) if anchor else (0, 0))
 
 
 def _point(tag: CheckpointTag) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from precompact_shared.store import reading
+from precompact_shared.store.calibration import Remembered, unpack
 from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
 from precompact_shared.store.reading import EntryMeta
@@ -22,6 +23,8 @@ class Facts:
     """One session, read in one pipeline."""
 
     view: SessionView | None = None
+    remembered: Remembered | None = None
+    """What the estimate keeps between reports."""
     metas: Sequence[EntryMeta] = ()
     chain: Sequence[CheckpointTag] = ()
     tags: dict[str, CandidateTag] = field(default_factory=dict)
@@ -41,6 +44,7 @@ def read_ops(ops: SessionOps) -> list[Op[Any]]:
 
     return [
         ops.view(),
+        plain("HGET", keys.key("h"), "est"),
         plain("HGETALL", keys.key("m")),
         reading.checkpoints(keys),
         reading.candidates(keys),
@@ -54,10 +58,11 @@ def read_ops(ops: SessionOps) -> list[Op[Any]]:
 
 def to_facts(raw: Sequence[Any]) -> Facts:
     """Puts the replies together. Entries whose numbers have a hole are a broken store: raises KeyError."""
-    answer, metas, chain, tags, jobs, texts, bodies, unhandled, open_jobs = raw
+    answer, remembered, metas, chain, tags, jobs, texts, bodies, unhandled, open_jobs = raw
     by_seq = {int(seq): _meta(meta) for seq, meta in _pairs(metas)}
     return Facts(
         view=answer.view,
+        remembered=unpack(remembered) if remembered else None,
         metas=[by_seq[seq] for seq in range(len(by_seq))],
         chain=chain,
         tags={tag.cid: tag for tag in tags},

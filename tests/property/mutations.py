@@ -44,7 +44,7 @@ MUTATIONS = (
     Mutation("lib/rewrite.lua", "return reach(tag) <= p end)", "return true end)", alone=True),
     Mutation("lib/rewrite.lua", "return reach(tag) <= p end)", "return false end)"),
     Mutation("lib/rewrite.lua", "if S.rwh ~= req then return nil end", "if true then return nil end"),
-    Mutation("lib/rewrite.lua", "if num('anc_len') > p then drop_anchor() end"),
+    Mutation("lib/rewrite.lua", "if est().len > p then drop_anchor() end"),
     Mutation("redact.lua", "rewrite(lowest, drop_sighted(lowest))", "rewrite(lowest)", alone=True),
     Mutation("lib/candidates.lua", "and job.upto and stays(job)", "and (not job.upto or stays(job))"),
     Mutation(

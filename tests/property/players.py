@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
+import msgspec
+
 from precompact_shared.store.ops import Announcement
-from precompact_shared.store.types import Answer, JobTag, NewEntry, Seen
+from precompact_shared.store.types import Answer, JobTag, Load, NewEntry, Seen
 from tests.property.both import Both
 from tests.property.invariants import Truth, chain_of, source_of
 from tests.property.making import candidate_tag, made_entry
@@ -79,8 +81,23 @@ class Entries:
             entry = made_entry(text, role="s")
         elif kind < 0.72:
             entry = made_entry(text, pinned=True)
+        entry = msgspec.structs.replace(entry, load=self._load(entry))
         self.made[entry.digest] = entry
         return entry
+
+    def _load(self, entry: NewEntry) -> Load | None:
+        rng = self.rng
+        if rng.random() < 0.1:
+            return None
+        sealed = rng.choice((0, 0, 0, 1))
+        return Load(
+            rng.choice("ug") if entry.role == "u" else "r" if entry.role == "a" else "g",
+            entry.tokens * rng.choice((1, 1, 30)),
+            rng.choice((0, 0, 7, 900)),
+            57 * len(entry.calls),
+            sealed * rng.randrange(800, 4000),
+            sealed,
+        )
 
     def some(self, most: int = 3) -> list[NewEntry]:
         """One to `most` entries."""

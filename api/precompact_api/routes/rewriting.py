@@ -9,17 +9,16 @@ from starlette.responses import Response
 
 from precompact_api.answers import answer, etag
 from precompact_api.bodies import RewindBody
-from precompact_api.ingest import Reader, read_one
+from precompact_api.ingest import Reader, facts_at, read_one, weighed
 from precompact_api.problems import Code, Problem, refusal
 from precompact_api.recording import request_hash
 from precompact_api.redaction import redacted
 from precompact_api.repairs import read_entries
 from precompact_api.routes.calls import SessionCall, read_as, session_call
 from precompact_api.service import Service
-from precompact_shared.engine.tokens import count_message
-from precompact_shared.engine.types import Format
+from precompact_shared.engine.types import Format, Message
 from precompact_shared.store import codec
-from precompact_shared.store.types import Answer, Seen, SessionView
+from precompact_shared.store.types import Answer, NewEntry, Seen, SessionView
 
 
 def routes(service: Service) -> APIRouter:
@@ -64,8 +63,16 @@ async def _redact(call: SessionCall, view: SessionView, seqs: list[int], seen: S
     bodies = []
     for seq in seqs:
         placeholder = redacted(wire, entries[seq]) if seq in entries else {}
-        packed = codec.encode(msgspec.json.encode(placeholder))
-        bodies.append((seq, packed, count_message(wire, placeholder, view.model)))
+        bodies.append((seq, _held(wire, view.model, placeholder)))
     if view.checkpoint is not None:
         call.service.frozen.forget((view.tenant, view.session, view.incarnation, view.checkpoint))
     return await call.service.run(call.ops.redact(bodies, seen=seen, req=req))
+
+
+def _held(wire: Format, model: str | None, placeholder: Message) -> NewEntry:
+    """What the store keeps in the place of a redacted entry; who it is stays with the entry."""
+    body = codec.encode(msgspec.json.encode(placeholder))
+    if not placeholder:  # somebody removed the entry meanwhile, and the store will refuse
+        return NewEntry("", 0, body)
+    tokens, load = weighed(wire, model, placeholder, facts_at(wire, placeholder, "$"))
+    return NewEntry("", tokens, body, load=load)

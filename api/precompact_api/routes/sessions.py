@@ -40,6 +40,7 @@ def session_facts(caller: Caller, view: SessionView) -> dict[str, Any]:
         "tokens": view.tokens,
         "history_tokens": view.history_tokens,
         "source": "usage" if view.anchored else "estimate",
+        "spread": view.spread,
         "limit": limits.limit if limits else None,
         "hard": limits.hard if limits else None,
         "checkpoint": view.checkpoint,
@@ -65,7 +66,10 @@ def routes(service: Service) -> APIRouter:
         if caller.tenant.sizing(body.model, body.window, body.max_output) is None:
             raise Problem(Code.WINDOW_UNKNOWN)
         spec = Create(body.format.value, body.model, body.window, body.max_output, body.parent)
-        made = await service.run(service.ops(caller.name, body.id).create(spec, recreate=body.recreate))
+        start = caller.tenant.start(body.format, body.model)
+        made = await service.run(
+            service.ops(caller.name, body.id).create(spec, recreate=body.recreate, start=start)
+        )
         if made.view is None:
             raise refusal(made)
         service.known.put((caller.name, body.id), Known(Format(made.view.format), made.view.model))

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 PREFIX = "pc1"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 META = f"{PREFIX}:meta"
 
 

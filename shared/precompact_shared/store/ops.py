@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from precompact_shared.store.calibration import start_of
 from precompact_shared.store.keys import SessionKeys
 from precompact_shared.store.op import Argument, Op
 from precompact_shared.store.types import Answer, CandidateTag, CheckpointTag, JobKind, NewEntry, Seen, Usage
@@ -18,8 +19,8 @@ from precompact_shared.store.types import Answer, CandidateTag, CheckpointTag, J
 _json = msgspec.json.encode
 _answer = msgspec.json.Decoder(Answer).decode
 
-PER_ENTRY = 6
-"""ARGV values per entry: digest, tokens, role, pinned, links, body."""
+PER_ENTRY = 7
+"""ARGV values per entry: digest, tokens, role, pinned, links, load, body."""
 
 
 class Create(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,8 +76,13 @@ class Announcement(msgspec.Struct, frozen=True, omit_defaults=True):
 def _packed(entries: Sequence[NewEntry]) -> list[Argument]:
     packed: list[Argument] = []
     for entry in entries:
-        packed += (entry.digest, entry.tokens, entry.role, int(entry.pinned), _links(entry), entry.body)
+        load = packed_load(entry.weighed)
+        packed += (entry.digest, entry.tokens, entry.role, int(entry.pinned), _links(entry), load, entry.body)
     return packed
+
+
+packed_load = msgspec.msgpack.Encoder().encode
+"""A load as lib/entries.lua reads it."""
 
 
 def _links(entry: NewEntry) -> bytes | str:
@@ -88,6 +94,10 @@ def _links(entry: NewEntry) -> bytes | str:
     if entry.results:
         links["r"] = entry.results
     return _json(links)
+
+
+def _start(spec: Create | None) -> bytes:
+    return b"" if spec is None else start_of(spec.format, spec.model)
 
 
 def _seen(seen: Seen | None) -> tuple[Argument, Argument]:
@@ -110,9 +120,12 @@ class SessionOps:
         """`ok` with the session as it stands, `not_found` or `gone`."""
         return self._op("view")
 
-    def create(self, spec: Create, *, recreate: bool = False) -> Op[Answer]:
-        """`created`, `exists`, `format_fixed`, or `gone` unless `recreate` (rule 19)."""
-        return self._op("create", _json(spec), int(recreate))
+    def create(self, spec: Create, *, recreate: bool = False, start: bytes = b"") -> Op[Answer]:
+        """`created`, `exists`, `format_fixed`, or `gone` unless `recreate` (rule 19).
+
+        `start`: where its calibration begins (calibration.py); by default where its model's family does.
+        """
+        return self._op("create", _json(spec), int(recreate), start or _start(spec))
 
     def append(
         self,
@@ -124,11 +137,13 @@ class SessionOps:
         key: str | None = None,
         changes: Changes | None = None,
         limits: Limits | None = None,
+        start: bytes = b"",
     ) -> Op[Answer]:
         """Adds what is new of `entries`, which stand from `pos` (default: `seen.length`, else the end) (rules 1, 2).
 
         `ok` {view, appended, at}: `at` = pos + len(entries). Refusals: `not_found`, `gone`, `format_fixed`,
         `key_required`, `regressed`, `rewritten`, `gap`, `diverged` {common}, `session_full`: nothing is stored then.
+        `start`: where the calibration of a new session, or of another model, begins.
         """
         if pos is None:
             pos = -1 if seen is None else seen.length
@@ -140,6 +155,7 @@ class SessionOps:
             key or "",
             _json(changes or Changes()),
             _json(limits or Limits()),
+            start or _start(create),
             len(entries),
             *_packed(entries),
         )
@@ -153,13 +169,14 @@ class SessionOps:
         heal: bool = False,
         changes: Changes | None = None,
         limits: Limits | None = None,
+        start: bytes = b"",
     ) -> Op[Answer]:
         """The whole list of a caller that keeps all it ever had: appends, or rewinds to the common part first.
 
         `ok` {view, appended, rewound, at}; `unseen_end` when it would remove what the caller has not seen; `heal`
         is allowed only when the caller is ahead of a store that lost its last second (`regressed` otherwise).
         """
-        tail = (_json(changes or Changes()), _json(limits or Limits()), len(entries))
+        tail = (_json(changes or Changes()), _json(limits or Limits()), start, len(entries))
         return self._op("sync", *_seen(seen), req, int(heal), *tail, *_packed(entries))
 
     def rewind(self, to: int, *, seen: Seen, req: str) -> Op[Answer]:
@@ -170,9 +187,11 @@ class SessionOps:
         """Puts another entry at `seq`; later entries stay."""
         return self._op("replace", *_seen(seen), req, seq, *_packed([entry]))
 
-    def redact(self, bodies: Sequence[tuple[int, bytes, int]], *, seen: Seen, req: str) -> Op[Answer]:
-        """Replaces the bodies (seq, body, tokens) for good; digests stay, so that an old list still matches (rule 21)."""
-        packed: list[Argument] = [part for body in bodies for part in body]
+    def redact(self, bodies: Sequence[tuple[int, NewEntry]], *, seen: Seen, req: str) -> Op[Answer]:
+        """Puts what weighs and reads otherwise in place for good; digests stay: an old list still matches (rule 21)."""
+        packed: list[Argument] = []
+        for seq, entry in bodies:
+            packed += (seq, entry.body, entry.tokens, packed_load(entry.weighed))
         return self._op("redact", *_seen(seen), req, len(bodies), *packed)
 
     def claim(self, version: int | None, spec: ClaimSpec) -> Op[Answer]:
@@ -268,9 +287,9 @@ class SessionOps:
         """What the sweeper must do with an open job: `send` {job}, `later`, `dead`, `gone`."""
         return self._op("due", jid, resend_ms, max_attempts)
 
-    def fork_open(self, spec: Create, source: str) -> Op[Answer]:
+    def fork_open(self, spec: Create, source: str, *, start: bytes = b"") -> Op[Answer]:
         """An invisible session to copy into: `opened`, `exists` (published already), `gone`."""
-        return self._op("fork_open", _json(spec), source)
+        return self._op("fork_open", _json(spec), source, start or _start(spec))
 
     def fork_copy(self, at: int, entries: Sequence[NewEntry], limits: Limits | None = None) -> Op[Answer]:
         """Writes entries `[at, at+n)` of an invisible session: `ok` or `published`/`gap`."""

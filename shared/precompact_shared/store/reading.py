@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from precompact_shared.store import codec
+from precompact_shared.store.calibration import restarted
 from precompact_shared.store.keys import SessionKeys
 from precompact_shared.store.op import Op
-from precompact_shared.store.types import CandidateTag, CheckpointTag, JobTag
+from precompact_shared.store.types import CandidateTag, CheckpointTag, JobTag, Load
 
 
 class EntryMeta(msgspec.Struct, frozen=True, array_like=True):
@@ -25,11 +26,25 @@ class EntryMeta(msgspec.Struct, frozen=True, array_like=True):
     role: str
     links: str = ""
     open: str = ""
+    side: str = "g"
+    text: int = 0
+    """Text of `[0, seq + 1)`, as the store's `Load`s add up; so are the next four."""
+    thinking: int = 0
+    structure: int = 0
+    sealed_chars: int = 0
+    sealed: int = 0
 
     @property
     def pinned(self) -> bool:
         """Never covered; travels in the insert."""
         return bool(self.flags & 1)
+
+    def load_after(self, before: EntryMeta | None) -> Load:
+        """What the entry weighs, where `before` is the one in front of it."""
+        names = ("text", "thinking", "structure", "sealed_chars", "sealed")
+        return Load(
+            self.side, *(getattr(self, name) - (getattr(before, name) if before else 0) for name in names)
+        )
 
     @property
     def redacted(self) -> bool:
@@ -59,6 +74,11 @@ def metas(keys: SessionKeys, seqs: Sequence[int]) -> Op[list[EntryMeta | None]]:
         return [None if meta is None else _meta(meta) for meta in raw]
 
     return Op(None, (), ("HMGET", keys.key("m"), *seqs), decode)
+
+
+def calibration(keys: SessionKeys) -> Op[bytes]:
+    """What the session has learned of its model's tokens, as another session's start; empty without a session."""
+    return Op(None, (), ("HGET", keys.key("h"), "est"), lambda raw: restarted(raw) if raw else b"")
 
 
 def candidate_body(keys: SessionKeys, cid: str) -> Op[bytes | None]:

@@ -9,16 +9,24 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
+from precompact_shared.engine.estimate import Lessons
+from precompact_shared.engine.estimate.teaching import MOST_SESSIONS
 from precompact_shared.errors import Refused
 from precompact_shared.policy import Policy
 from precompact_shared.store.keys import api_key_key, tenant_key
 from precompact_shared.store.op import Op
+from precompact_shared.store.types import Lesson
 
 KEY_PREFIX = "pck_"
+MOST_MODELS = 50
+"""Of a tenant, whose sessions' lessons are kept."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -57,6 +65,8 @@ class TenantRecord:
     digest_key: bytes
     """Keys the digests of entries; never leaves the service."""
     policy: Policy
+    lessons: Mapping[str, Lessons]
+    """What sessions have learned of a model's tokens, by model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +90,16 @@ def create_tenant(tenant: str) -> Op[bool]:
 
 
 def load_tenant(tenant: str) -> Op[TenantRecord | None]:
-    """Digest key and policy in one read; None when there is no such tenant."""
+    """Digest key, policy and lessons in one read; None when there is no such tenant."""
 
     def decode(raw: list[bytes | None]) -> TenantRecord | None:
-        digest_key, policy = raw
+        digest_key, policy, lessons = raw
         if digest_key is None:
             return None
-        return TenantRecord(tenant, bytes.fromhex(digest_key.decode()), _policy(policy))
+        known = _lessons(lessons) if lessons else {}
+        return TenantRecord(tenant, bytes.fromhex(digest_key.decode()), _policy(policy), known)
 
-    return _tenant_op("HMGET", tenant, decode, "digest_key", "policy")
+    return _tenant_op("HMGET", tenant, decode, "digest_key", "policy", "lessons")
 
 
 def load_digest_key(tenant: str) -> Op[bytes | None]:
@@ -141,8 +152,22 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def teach(tenant: str, model: str, lesson: Lesson, now_ms: int) -> Op[None]:
+    """One session more in the means of what is known of a model's tokens; the model not heard of for longest gives way."""
+    told = msgspec.json.encode(lesson)
+    return Op(
+        "teach",
+        (tenant_key(check_name(tenant)),),
+        (model, told, now_ms, MOST_MODELS, MOST_SESSIONS),
+        _nothing,
+    )
+
+
 def _tenant_op(command: str, tenant: str, decode: Any, *args: str) -> Op[Any]:
     return Op(None, (), (command, tenant_key(check_name(tenant)), *args), decode)
+
+
+_lessons = msgspec.json.Decoder(dict[str, Lessons], strict=False).decode
 
 
 def _policy(raw: bytes | None) -> Policy:

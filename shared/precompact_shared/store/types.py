@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from precompact_shared.engine.estimate.states import UNSAID
+
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of the store's values: immutable, JSON in and out."""
@@ -30,6 +32,20 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens of it that came from the provider's cache."""
     written: int = 0
     """Tokens of it that were written there."""
+    output: int = UNSAID
+    """Tokens of the reply, reasoning included."""
+    reasoned: int = UNSAID
+    """Of these, its reasoning."""
+    server: bool = False
+    """The reply used server-side tools: `total` sums up several passes and is no prompt's size."""
+
+
+class Lesson(msgspec.Struct, frozen=True):
+    """What a session has learned of its model's tokens: factors of its family's rates, and its reasoning."""
+
+    f: tuple[float, float, float]
+    leaves: float
+    root: float
 
 
 class AgentCache(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +56,18 @@ class AgentCache(msgspec.Struct, frozen=True, array_like=True):
     prompt_tokens: int
     read_tokens: int
     written_tokens: int
+
+
+class Load(msgspec.Struct, frozen=True, array_like=True):
+    """What an entry weighs by the rates of the session's model (engine/estimate/masses.py, Mass)."""
+
+    side: str
+    """Who brought it: `r` the model, `u` the caller with a genuine user message, `g` the caller with anything else."""
+    text: int = 0
+    thinking: int = 0
+    structure: int = 0
+    sealed_chars: int = 0
+    sealed: int = 0
 
 
 class NewEntry(msgspec.Struct, frozen=True):
@@ -57,6 +85,16 @@ class NewEntry(msgspec.Struct, frozen=True):
     """`<kind>:<id>` of each call in it that needs a result of its own."""
     results: tuple[tuple[str, int], ...] = ()
     """`<kind>:<id>` and part index of each result in it; -1 when the whole entry is the result."""
+    load: Load | None = None
+    """None: all of its tokens are text, brought by whom the role says."""
+
+    @property
+    def weighed(self) -> Load:
+        """Its load."""
+        return self.load or Load(_SIDES.get(self.role, "g"), self.tokens)
+
+
+_SIDES = {"a": "r", "u": "u"}
 
 
 class JobKind(StrEnum):
@@ -240,6 +278,10 @@ class SessionView(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     context_tokens: int = 0
     """Our own estimate of insert and tail, without the overhead."""
     parent: str | None = None
+    spread: int | None = None
+    """Nine times in ten `tokens` is no farther off. None: unknown, since nothing valid was reported."""
+    lesson: Lesson | None = None
+    """Set by the one call with which the session has learned enough to tell its tenant."""
     agent_cache: AgentCache | None = None
     """None where nothing valid was reported of this context: the prefix may be anywhere."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from precompact import Session
 from precompact.context import Format
-from precompact.replies import messages_of, plain, usage_of
+from precompact.replies import messages_of, plain, ran_server_tools, usage_of
 from tests.unit.client.conftest import Open
 from tests.unit.client.fake_service import FakeService
 from tests.unit.client.test_prepare import said
@@ -36,16 +36,33 @@ def test_every_convention_comes_to_the_whole_prompt(wire: str, usage: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "usage",
+    ("wire", "usage"),
     [
-        None,
-        {},
-        {"input_tokens": 0, "output_tokens": 0},
-        ANTHROPIC | {"server_tool_use": {"web_search_requests": 1}},
+        ("anthropic", ANTHROPIC | {"output_tokens_details": {"thinking_tokens": 3}}),
+        ("openai-responses", RESPONSES | {"output_tokens_details": {"reasoning_tokens": 3}}),
+        ("openai-chat", CHAT | {"completion_tokens_details": {"reasoning_tokens": 3}}),
     ],
 )
+def test_reasoning_is_told_where_the_provider_tells_it(wire: str, usage: dict[str, Any]) -> None:
+    """It stays in the next prompt or leaves it, and the transcript does not always hold it."""
+    told = usage_of(Format(wire), usage)
+    assert told is not None
+    assert told["reasoning_tokens"] == 3
+
+
+def test_a_reply_with_server_side_tools_says_so() -> None:
+    """Its counts sum up several passes; the service must not count from them, nor learn from what grew meanwhile."""
+    usage = ANTHROPIC | {"server_tool_use": {"web_search_requests": 1}}
+    assert (usage_of(Format.ANTHROPIC, usage) or {})["server_tools"] is True
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    assert ran_server_tools(Format.OPENAI_RESPONSES, [search])
+    assert not ran_server_tools(Format.OPENAI_RESPONSES, [{"type": "function_call"}])
+    assert not ran_server_tools(Format.OPENAI_CHAT, [search])
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 0, "output_tokens": 0}])
 def test_counts_that_are_no_measure_of_the_prompt_are_left_out(usage: dict[str, int] | None) -> None:
-    """An aborted reply, or one whose cache reads add up several inner passes."""
+    """An aborted reply."""
     assert usage_of(Format.ANTHROPIC, usage) is None
 
 

@@ -59,7 +59,7 @@ def entries_of(messages: Sequence[Message], *, characters_per_token: int | None 
 def _tokens(message: Message, characters_per_token: int | None) -> int:
     if characters_per_token is None:
         return count_message(CHAT, message, None)
-    return len(message.get("content") or "") // characters_per_token + 4
+    return len(message.get("content") or "") // characters_per_token
 
 
 def cleared(plan: Clearing | NothingToClear) -> list[int]:

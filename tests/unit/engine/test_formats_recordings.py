@@ -28,7 +28,7 @@ def test_every_recorded_message_is_understood(recording: Recording) -> None:
         for result in known.results:
             result_text(wire, message, result)
         assert len(digest(canonical(wire, message), b"key")) == 64
-        assert count_message(wire, message, content["model"]) >= 4
+        assert count_message(wire, message, content["model"]) >= 1
 
 
 @pytest.mark.parametrize("recording", recordings(), ids=lambda recording: str(recording.name))

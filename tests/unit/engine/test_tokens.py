@@ -15,11 +15,10 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from precompact_shared.engine import tokens
+from precompact_shared.engine import tokenizer
 from precompact_shared.engine.tokens import (
     DOCUMENT_TOKENS,
     IMAGE_TOKENS,
-    MESSAGE_TOKENS,
     count_message,
     count_text,
     family_factor,
@@ -35,9 +34,9 @@ PROSE = "The quick brown fox jumps over the lazy dog, and 12,345 others follow.\
 @pytest.fixture
 def fresh() -> Any:
     """The encoding is loaded anew inside the test and after it."""
-    tokens._encoding.cache_clear()
+    tokenizer._encoding.cache_clear()
     yield
-    tokens._encoding.cache_clear()
+    tokenizer._encoding.cache_clear()
 
 
 def test_the_network_is_not_needed(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +59,9 @@ def test_the_counts_are_those_of_the_published_encoding(
     (tmp_path / "fb374d419588a4632f3f557e76b4b70aebbca790").write_bytes(gzip.decompress(packed))
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     published = tiktoken.get_encoding("o200k_base")
-    ours = tokens._encoding()
+    ours = tokenizer._encoding()
     assert ours is not None
-    assert published._pat_str == tokens._O200K_PATTERN
+    assert published._pat_str == tokenizer._O200K_PATTERN
     assert ours.encode_ordinary(PROSE) == published.encode_ordinary(PROSE)
     assert ours.n_vocab == published.n_vocab
 
@@ -70,13 +69,15 @@ def test_the_counts_are_those_of_the_published_encoding(
 @given(st.text() | st.text(alphabet=" \t\n\r\u00a0aA1é汉.,/'s{}", max_size=60))
 def test_the_grouped_pattern_parts_text_as_the_published_one(text: str) -> None:
     """White space of every kind before words, numbers, marks and ends above all."""
-    ours, published = _patterned(tokens._GROUPED_PATTERN), _patterned(tokens._O200K_PATTERN)
+    ours, published = _patterned(tokenizer._GROUPED_PATTERN), _patterned(tokenizer._O200K_PATTERN)
     assert ours.encode_ordinary(text) == published.encode_ordinary(text)
 
 
 @cache
 def _patterned(pattern: str) -> tiktoken.Encoding:
-    return tiktoken.Encoding("test", pat_str=pattern, mergeable_ranks=tokens._read_ranks(), special_tokens={})
+    return tiktoken.Encoding(
+        "test", pat_str=pattern, mergeable_ranks=tokenizer._read_ranks(), special_tokens={}
+    )
 
 
 def test_without_the_file_bytes_are_counted(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,14 +86,14 @@ def test_without_the_file_bytes_are_counted(fresh: None, monkeypatch: pytest.Mon
     def fail() -> dict[bytes, int]:
         raise OSError
 
-    monkeypatch.setattr(tokens, "_read_ranks", fail)
+    monkeypatch.setattr(tokenizer, "_read_ranks", fail)
     assert not warm_up()
     assert (count_text("abcd"), count_text("汉"), count_text("")) == (2, 1, 0)
 
 
 def test_a_damaged_file_is_noticed(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hash is checked, and counting goes on by bytes."""
-    monkeypatch.setattr(tokens, "_RANKS_SHA256", "0" * 64)
+    monkeypatch.setattr(tokenizer, "_RANKS_SHA256", "0" * 64)
     assert not warm_up()
 
 
@@ -119,20 +120,20 @@ def test_more_words_are_more_tokens(text: str, words: list[str]) -> None:
 def test_pieces_change_the_count_by_less_than_a_thousandth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the count of the whole text at once."""
     whole = "\n".join(str(recording.load()["messages"]) for recording in recordings()[:12])[:900_000]
-    encoding = tokens._encoding()
+    encoding = tokenizer._encoding()
     assert encoding is not None
     exact = len(encoding.encode_ordinary(whole))
     for size in (10_000, 50_000, 100_000):
-        monkeypatch.setattr(tokens, "PIECE_CHARS", size)
+        monkeypatch.setattr(tokenizer, "PIECE_CHARS", size)
         assert abs(count_text(whole) - exact) <= exact / 1_000
 
 
 def test_very_long_text_is_sampled_and_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within two per cent, for text whose kind changes on the way."""
     text = PROSE * 9_000 + "0123456789abcdef" * 70_000 + "word " * 60_000
-    assert len(text) > tokens.SAMPLE_ABOVE_CHARS
+    assert len(text) > tokenizer.SAMPLE_ABOVE_CHARS
     sampled = count_text(text)
-    monkeypatch.setattr(tokens, "SAMPLE_ABOVE_CHARS", sys.maxsize)
+    monkeypatch.setattr(tokenizer, "SAMPLE_ABOVE_CHARS", sys.maxsize)
     assert sampled == pytest.approx(count_text(text), rel=0.02)
 
 
@@ -145,10 +146,12 @@ def test_both_shapes_of_content_cost_the_same(text: str) -> None:
 
 def part_cost(wire: Format, part: Message) -> int:
     """What one part costs for a model that counts as o200k does."""
-    return count_message(wire, {"role": "user", "content": [part]}, "gpt-5") - MESSAGE_TOKENS
+    return count_message(wire, {"role": "user", "content": [part]}, "gpt-5")
 
 
 BLOB = "QUJD" * 100_000
+CALL_TOKENS = 25
+"""Of GPT."""
 
 
 @pytest.mark.parametrize(
@@ -185,10 +188,10 @@ def test_images_inside_results_and_plain_documents_are_seen() -> None:
 
 
 def test_names_and_arguments_are_counted_and_ids_are_not() -> None:
-    """As JSON text where the arguments are an object."""
+    """As JSON text where the arguments are an object; a call with its result costs a flat rate besides."""
     call = {"type": "tool_use", "id": "toolu_0123456789", "name": "Bash", "input": {"command": "ls -la"}}
     said = {"role": "assistant", "content": [call]}
-    expected = count_text("Bash") + count_text('{"command":"ls -la"}') + MESSAGE_TOKENS
+    expected = count_text("Bash") + count_text('{"command":"ls -la"}') + CALL_TOKENS
     assert count_message(Format.ANTHROPIC, said, "gpt-5") == expected
     function = {
         "id": "c1",
@@ -202,9 +205,9 @@ def test_names_and_arguments_are_counted_and_ids_are_not() -> None:
 
 
 def test_encrypted_reasoning_costs_something_but_not_as_text() -> None:
-    """About four bytes to a token."""
+    """About six characters to a token, behind a frame of 900."""
     item = {"type": "reasoning", "summary": [], "encrypted_content": "A" * 16_000}
-    assert count_message(Format.OPENAI_RESPONSES, item, "gpt-5") == 3_000 + MESSAGE_TOKENS
+    assert count_message(Format.OPENAI_RESPONSES, item, "gpt-5") == (16_000 - 900) // 6
 
 
 @pytest.mark.parametrize(

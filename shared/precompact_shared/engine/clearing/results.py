@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from precompact_shared.engine.catalogue import Catalogue, Tool, shipped_catalogue
 from precompact_shared.engine.cut.stretch import Stretch
-from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS
+from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS
 from precompact_shared.engine.types import Call, Entry, Format, Result, Role
 from precompact_shared.engine.weight import weigh
 
@@ -58,7 +58,7 @@ def part_tokens(entry: Entry, part: int | None) -> int:
     """What one part of an entry costs, as a share of the entry's tokens; the whole entry for None."""
     content = entry.message.get("content")
     if part is None or not isinstance(content, list) or len(content) == 1:
-        return max(0, entry.tokens - MESSAGE_TOKENS)
+        return entry.tokens
     whole = sum(map(_weight, content))
     return entry.tokens * _weight(content[part]) // whole if whole else 0
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from precompact_shared.engine.formats import facts
-from precompact_shared.engine.tokens import count_text
+from precompact_shared.engine.tokenizer import count_text
 from precompact_shared.engine.types import Facts, Format, Message, Role
 from precompact_shared.engine.weight import weigh
 

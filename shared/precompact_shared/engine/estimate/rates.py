@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from precompact_shared.engine.estimate.loads import Load
-from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, family_factor
+from precompact_shared.engine.tokenizer import DOCUMENT_TOKENS, IMAGE_TOKENS, family_factor
 from precompact_shared.engine.types import Format
 
 AXES = 3

@@ -8,17 +8,27 @@ from dataclasses import replace
 from precompact_shared.engine.versions.history import common_length, full, where
 from precompact_shared.engine.versions.life import made
 from precompact_shared.engine.versions.session import Known, Session, Tombstone, grown, shown, touched
-from precompact_shared.engine.versions.values import Candidate, Checkpoint, Entry, Limits, Outcome, Spec
+from precompact_shared.engine.versions.values import (
+    Candidate,
+    Checkpoint,
+    Entry,
+    Limits,
+    Outcome,
+    Spec,
+    Start,
+)
 
 
-def fork_open(state: Known, spec: Spec, source: str, now_ms: int) -> tuple[Known, Outcome]:
+def fork_open(
+    state: Known, spec: Spec, source: str, now_ms: int, *, start: Start | None = None
+) -> tuple[Known, Outcome]:
     """An invisible session to copy into: `opened`, `exists` (published already), `gone`."""
     if isinstance(state, Tombstone):
         return state, Outcome("gone")
     if isinstance(state, Session) and state.visible:
         same = (state.format, state.source) == (spec.format, source)
         return state, Outcome("exists" if same else "format_fixed")
-    return replace(made(spec, now_ms, visible=False), source=source), Outcome("opened")
+    return replace(made(spec, now_ms, start or Start(), visible=False), source=source), Outcome("opened")
 
 
 def fork_copy(

@@ -19,7 +19,7 @@ from precompact_shared.engine.versions.session import (
     view,
 )
 from precompact_shared.engine.versions.sizes import with_changes
-from precompact_shared.engine.versions.values import Changes, Entry, Limits, Outcome, Seen, Spec
+from precompact_shared.engine.versions.values import Changes, Entry, Limits, Outcome, Seen, Spec, Start
 
 REMEMBERED_KEYS = 256
 
@@ -35,6 +35,7 @@ def append(
     key: str | None = None,
     changes: Changes | None = None,
     limits: Limits | None = None,
+    start: Start | None = None,
 ) -> tuple[Known, Outcome]:
     """Adds what is new of `entries`, which stand from `pos` (default `seen.length`, else the end)."""
     if isinstance(state, Tombstone):
@@ -44,7 +45,7 @@ def append(
     if state is None:
         if create is None:
             return state, Outcome("not_found")
-        session, seen = made(create, now_ms), seen or Seen(0, 0)
+        session, seen = made(create, now_ms, start or Start()), seen or Seen(0, 0)
     else:
         session = state
         if create and create.format != session.format:
@@ -53,14 +54,14 @@ def append(
         replay = _replay(session, key)
         if replay:
             return state, replay
-    refusal, start, fresh = _fresh(session, entries, seen, pos)
+    refusal, first, fresh = _fresh(session, entries, seen, pos)
     refusal = refusal or full(session, session.length, fresh, limits or Limits())
     if refusal:
         return state, refusal
-    after = with_changes(grown(session, fresh, now_ms), changes or Changes(), now_ms)
+    after = with_changes(grown(session, fresh, now_ms), changes or Changes(), now_ms, start)
     if after != session:
         after = touched(after)
-    answer = Outcome("ok", appended=len(fresh), at=start + len(entries))
+    answer = Outcome("ok", appended=len(fresh), at=first + len(entries))
     return _keyed(after, key, replace(answer, version=after.version, length=after.length))
 
 
@@ -122,16 +123,17 @@ def replaced(
 
 @on_session
 def redact(
-    session: Session, bodies: Sequence[tuple[int, int, int]], now_ms: int, *, seen: Seen, req: str
+    session: Session, bodies: Sequence[tuple[int, Entry]], now_ms: int, *, seen: Seen, req: str
 ) -> tuple[Session, Outcome]:
-    """Replaces bodies `(seq, size, tokens)` for good; digests stay (rule 21)."""
-    refusal = _may_change(session, seen, req, max(seq for seq, _, _ in bodies) + 1)
+    """Replaces what the entries hold and weigh for good; digests stay (rule 21)."""
+    refusal = _may_change(session, seen, req, max(seq for seq, _ in bodies) + 1)
     if refusal:
         return session, refusal
     entries = list(session.entries)
-    for seq, size, tokens in bodies:
-        entries[seq] = replace(entries[seq], size=size, tokens=tokens, redacted=True)
-    place = min(seq for seq, _, _ in bodies)
+    for seq, held in bodies:
+        known = entries[seq]
+        entries[seq] = replace(known, size=held.size, tokens=held.tokens, mass=held.mass, redacted=True)
+    place = min(seq for seq, _ in bodies)
     session, dropped = erased(session, place)
     session, popped = rewrite(session, place, tuple(entries), now_ms)
     if dropped:

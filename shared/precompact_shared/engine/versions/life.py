@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from precompact_shared.engine.versions.session import Known, Session, Tombstone, on_session, shown, touched
-from precompact_shared.engine.versions.values import Outcome, Spec
+from precompact_shared.engine.versions.values import Outcome, Spec, Start
 
 
-def made(spec: Spec, now_ms: int, *, incarnation: int = 0, version: int = 0, visible: bool = True) -> Session:
+def made(
+    spec: Spec, now_ms: int, start: Start, *, incarnation: int = 0, version: int = 0, visible: bool = True
+) -> Session:
     """A new session; version and `rewritten_at` are 0 unless a deleted one is revived."""
     return Session(
         format=spec.format,
@@ -22,18 +24,24 @@ def made(spec: Spec, now_ms: int, *, incarnation: int = 0, version: int = 0, vis
         cp_at=version,
         visible=visible,
         last_at_ms=now_ms,
+        start=start,
     )
 
 
-def create(state: Known, spec: Spec, now_ms: int, *, recreate: bool = False) -> tuple[Known, Outcome]:
+def create(
+    state: Known, spec: Spec, now_ms: int, *, recreate: bool = False, start: Start | None = None
+) -> tuple[Known, Outcome]:
     """`created`, `exists`, `format_fixed`, or `gone` unless `recreate`."""
+    start = start or Start()
     if isinstance(state, Tombstone):
         if not recreate:
             return state, Outcome("gone")
         above = max(state.version, state.rewritten_at) + 1
-        return shown(touched(made(spec, now_ms, incarnation=state.incarnation + 1, version=above)), "created")
+        return shown(
+            touched(made(spec, now_ms, start, incarnation=state.incarnation + 1, version=above)), "created"
+        )
     if state is None:
-        return shown(touched(made(spec, now_ms)), "created")
+        return shown(touched(made(spec, now_ms, start)), "created")
     if not state.visible:
         return state, Outcome("not_found")
     if state.format != spec.format:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from precompact_shared.engine.versions.history import common_length, full, stale, where
 from precompact_shared.engine.versions.rewrites import recalled, remember, rewrite
-from precompact_shared.engine.versions.session import Session, grown, on_session, shown, touched
+from precompact_shared.engine.versions.session import Session, grown, on_session, shown, touched, unanchored
 from precompact_shared.engine.versions.sizes import with_changes
-from precompact_shared.engine.versions.values import Changes, Entry, Limits, Outcome, Seen
+from precompact_shared.engine.versions.values import Changes, Entry, Limits, Outcome, Seen, Start
 
 
 @on_session
@@ -22,6 +22,7 @@ def sync(
     heal: bool = False,
     changes: Changes | None = None,
     limits: Limits | None = None,
+    start: Start | None = None,
 ) -> tuple[Session, Outcome]:
     """Appends, or rewinds to the common part first; a heal is for a caller who is ahead of the store."""
     known = recalled(session, req)
@@ -35,7 +36,7 @@ def sync(
     changes = changes or Changes()
     answer = Outcome("ok", appended=len(entries) - common, at=len(entries), common=common)
     if not heal and common == session.length:
-        after = with_changes(grown(session, entries[common:], now_ms), changes, now_ms)
+        after = with_changes(grown(session, entries[common:], now_ms), changes, now_ms, start)
         facts = {"appended": answer.appended, "at": answer.at, "common": common}
         return shown(after if after == session else touched(after), "ok", **facts)
     removes = common < session.length
@@ -43,8 +44,8 @@ def sync(
         session, common, session.entries[:common], now_ms, seen.version + 1 if heal else None
     )
     if heal:
-        session = replace(session, cp_at=session.version, anchor=None)
-    session = with_changes(grown(session, entries[common:], now_ms), changes, now_ms)
+        session = unanchored(replace(session, cp_at=session.version))
+    session = with_changes(grown(session, entries[common:], now_ms), changes, now_ms, start)
     return remember(session, req, replace(answer, rewound=removes, popped=popped))
 
 

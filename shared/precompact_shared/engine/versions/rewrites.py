@@ -10,6 +10,7 @@ from precompact_shared.engine.versions.session import (
     Session,
     chained,
     touched,
+    unanchored,
     view,
     with_job,
 )
@@ -35,7 +36,7 @@ def rewrite(
     left = tuple(_cut_edits(point, place) for point in session.checkpoints if point.upto <= place)
     session = _popped(session, left)
     if session.anchor and (session.anchor.length > place or len(left) < before):
-        session = replace(session, anchor=None)
+        session = unanchored(session)
     return touched(_restamped(session, old, place, now_ms)), before - len(left)
 
 
@@ -57,7 +58,7 @@ def _popped(session: Session, left: tuple[Checkpoint, ...]) -> Session:
         for candidate in session.candidates
     )
     session = replace(session, checkpoints=left, candidates=closed)
-    return replace(session, cp_at=session.version, anchor=None) if gone else session
+    return unanchored(replace(session, cp_at=session.version)) if gone else session
 
 
 def _cut_edits(point: Checkpoint, place: int) -> Checkpoint:
@@ -93,7 +94,7 @@ def bump(session: Session, based_on: str | None, now_ms: int) -> Session:
     kept = tuple(
         _stamp(c, old, new, keeps=based_on is not None and c.base == based_on) for c in session.candidates
     )
-    session = replace(session, version=new, cp_at=new, candidates=kept, anchor=None)
+    session = unanchored(replace(session, version=new, cp_at=new, candidates=kept))
     job = session.live
     if job is None:
         return touched(session)

@@ -5,12 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import reduce, wraps
 from typing import Concatenate, ParamSpec, TypeAlias
 
+from precompact_shared.engine.estimate import Size, Source, extend, forget, predict
+from precompact_shared.engine.estimate.calibration import estimate
+from precompact_shared.engine.estimate.loads import PieceOf
+from precompact_shared.engine.estimate.masses import Mass
+from precompact_shared.engine.estimate.predicting import whole
+from precompact_shared.engine.estimate.spans import SpanOf
+from precompact_shared.engine.estimate.weighing import NOTHING, Weighed
 from precompact_shared.engine.versions.links import Links, links_of
-from precompact_shared.engine.versions.values import Candidate, Checkpoint, Entry, Job, Outcome, Seen, View
+from precompact_shared.engine.versions.values import (
+    Candidate,
+    Checkpoint,
+    Entry,
+    Job,
+    Outcome,
+    Seen,
+    Start,
+    View,
+)
 
+_UNTAUGHT = Start()
 NO_ENTRIES = "0" * 40
 """Chain digest of an empty history."""
 
@@ -20,6 +37,7 @@ class Anchor:
     """The last usage that sizes are counted from."""
 
     total: int
+    """Also the base of the session's state."""
     version: int
     length: int
     cache: tuple[int, int, int, int] = (0, 0, 0, 0)
@@ -64,7 +82,11 @@ class Session:
     """The last checkpoint number given."""
     candidates: tuple[Candidate, ...] = ()
     jobs: tuple[Job, ...] = ()
+    start: Start = _UNTAUGHT
+    """What it has learned of its model's tokens, and the base that sizes are counted from."""
     anchor: Anchor | None = None
+    blind: bool = False
+    """Since the anchor a reply used server-side tools: the next report teaches nothing."""
     overhead: int | None = None
     """What requests of this model hold beside the entries (system, tools)."""
     observed_limit: int | None = None
@@ -180,12 +202,40 @@ def headed(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     return tuple(replace(entry, pinned=True) for entry in entries[:head]) + entries[head:]
 
 
-def size(session: Session) -> int:
-    """Estimated tokens of the next request."""
-    anchor = session.anchor
-    if anchor:
-        return anchor.total + session.tokens_of(anchor.length, session.length)
-    return (session.overhead or 0) + context_tokens(session)
+def size(session: Session) -> Size:
+    """Tokens of the next request; without an anchor our own estimate, and how far off it is nobody knows."""
+    if session.anchor:
+        return predict(session.start.state, measures(session), span(session, session.length))
+    tokens = (session.overhead or 0) + context_estimate(session, session.length)
+    return Size(max(0, whole(tokens)), Source.ESTIMATED, None)
+
+
+def measures(session: Session) -> Weighed:
+    """What is known of the rates that the entries were weighed by."""
+    return Weighed(session.start.counts_reasoning)
+
+
+def span(session: Session, end: int) -> SpanOf[Mass]:
+    """What came between the anchor and `end`."""
+    start = session.anchor.length if session.anchor else 0
+    pieces = (PieceOf(entry.side, entry.mass) for entry in session.entries[start:end])
+    return reduce(extend, pieces, NOTHING)
+
+
+def context_estimate(session: Session, end: int) -> float:
+    """Insert and tail up to `end`, as the session has shown its tokens to be."""
+    factors = session.start.state.factors
+    insert = session.top.insert_tokens if session.top else 0
+    tail = sum((entry.mass for entry in session.entries[session.upto : end]), Mass())
+    return factors[0] * insert + estimate(factors, measures(session).parts(tail))
+
+
+def unanchored(session: Session) -> Session:
+    """No report is a base any more; what was learned stays."""
+    if session.anchor is None:
+        return session
+    start = replace(session.start, state=forget(session.start.state, 0))
+    return replace(session, start=start, anchor=None, blind=False)
 
 
 def context_tokens(session: Session) -> int:
@@ -196,7 +246,7 @@ def context_tokens(session: Session) -> int:
 
 def view(session: Session) -> View:
     """What answers show of a session."""
-    top, links = session.top, session.links
+    top, links, sized = session.top, session.links, size(session)
     return View(
         incarnation=session.incarnation,
         format=session.format,
@@ -204,7 +254,7 @@ def view(session: Session) -> View:
         rewritten_at=session.rewritten_at,
         length=session.length,
         head=session.chain[-1],
-        tokens=size(session),
+        tokens=sized.tokens,
         history_tokens=session.tokens_of(0, session.length),
         model=session.model,
         window=session.window,
@@ -226,6 +276,7 @@ def view(session: Session) -> View:
         entry_bytes=sum(entry.size for entry in session.entries),
         overhead=session.overhead or 0,
         context_tokens=context_tokens(session),
+        spread=sized.spread,
         agent_cache=session.anchor.cache if session.anchor else None,
     )
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from precompact_shared.engine.versions.session import Anchor, Session, size
-from precompact_shared.engine.versions.values import Changes, Usage
+import msgspec
+
+from precompact_shared.engine.estimate import Report, observe
+from precompact_shared.engine.estimate.predicting import whole
+from precompact_shared.engine.versions.session import (
+    Anchor,
+    Session,
+    context_estimate,
+    measures,
+    size,
+    span,
+    unanchored,
+)
+from precompact_shared.engine.versions.values import Changes, Start, Usage
 
 
-def with_changes(session: Session, changes: Changes, now_ms: int) -> Session:
-    """The session after what the call brought along; the same object when nothing changed."""
+def with_changes(session: Session, changes: Changes, now_ms: int, start: Start | None) -> Session:
+    """The session after what the call brought along; the same object when nothing changed.
+
+    `start` is where the calibration of a new model begins.
+    """
     switched = bool(changes.model and session.model and changes.model != session.model)
-    session = _with_model(session, changes, switched=switched)
+    session = _with_model(session, changes, start, switched=switched)
     unnamed = switched and changes.usage is not None and changes.usage.model is None
     if changes.usage and not unnamed and is_base(session, changes.usage):
-        session = _anchored(session, changes.usage, now_ms)
-    if changes.overflow and size(session) != (session.observed_limit or 0):
-        session = replace(session, observed_limit=size(session))
+        session = _reported(session, changes.usage, now_ms)
+    if changes.overflow and size(session).tokens != (session.observed_limit or 0):
+        session = replace(session, observed_limit=size(session).tokens)
     return session
 
 
@@ -32,11 +47,13 @@ def is_base(session: Session, usage: Usage) -> bool:
     )
 
 
-def _with_model(session: Session, changes: Changes, *, switched: bool) -> Session:
+def _with_model(session: Session, changes: Changes, start: Start | None, *, switched: bool) -> Session:
     if changes.model and changes.model != session.model:
         session = replace(session, model=changes.model)
         if switched:
-            session = replace(session, anchor=None, overhead=None)
+            session = replace(unanchored(session), overhead=None)
+        if start:
+            session = replace(session, start=_begun_anew(start, session.start))
     if changes.window:
         session = replace(session, window=changes.window)
     if changes.max_output:
@@ -44,12 +61,30 @@ def _with_model(session: Session, changes: Changes, *, switched: bool) -> Sessio
     return session
 
 
-def _anchored(session: Session, usage: Usage, now_ms: int) -> Session:
-    insert = session.top.insert_tokens if session.top else 0
-    cache = (now_ms, usage.total, usage.read, usage.written)
-    anchor = Anchor(usage.total, usage.version, usage.length, cache)
-    if session.anchor and replace(session.anchor, cache=cache) == anchor:
+def _begun_anew(start: Start, old: Start) -> Start:
+    """Another model's calibration; a base that was reported before the model had a name stays."""
+    kept = {name: getattr(old.state, name) for name in ("base", "output", "reasoned", "carried")}
+    return replace(start, state=msgspec.structs.replace(start.state, **kept))
+
+
+def _reported(session: Session, usage: Usage, now_ms: int) -> Session:
+    anchor = session.anchor
+    if anchor and (anchor.total, anchor.length, anchor.version) == (usage.total, usage.length, usage.version):
         return session
-    found = max(0, usage.total - insert - session.tokens_of(session.upto, usage.length))
+    if usage.server:
+        return replace(session, blind=True) if anchor else session
+    if anchor and usage.length < anchor.length:
+        session = unanchored(session)
+    session = _learned(session, usage)
+    cache = (now_ms, usage.total, usage.read, usage.written)
+    session = replace(session, anchor=Anchor(usage.total, usage.version, usage.length, cache), blind=False)
+    found = max(0, usage.total - whole(context_estimate(session, usage.length)))
     least = found if session.overhead is None else min(found, session.overhead)
-    return replace(session, anchor=anchor, overhead=least, observed_limit=None)
+    return replace(session, overhead=least, observed_limit=None)
+
+
+def _learned(session: Session, usage: Usage) -> Session:
+    report = Report(usage.total, 0, usage.output, usage.reasoned, inner_calls=session.blind)
+    span_ = span(session, usage.length)
+    state = observe(session.start.state, measures(session), report, span_)
+    return replace(session, start=replace(session.start, state=state))

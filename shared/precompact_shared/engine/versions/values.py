@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from precompact_shared.engine.estimate.loads import Side
+from precompact_shared.engine.estimate.masses import Mass
+from precompact_shared.engine.estimate.states import UNSAID
+from precompact_shared.engine.estimate.states import State as Calibration
+
 
 class State(StrEnum):
     """Where a job stands (rule 16)."""
@@ -17,6 +22,7 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
+_UNTAUGHT, _NO_MASS = Calibration(), Mass()
 LIVE = frozenset({State.READY, State.QUEUED, State.RUNNING})
 
 
@@ -38,6 +44,10 @@ class Usage:
     model: str | None = None
     read: int = 0
     written: int = 0
+    output: int = UNSAID
+    reasoned: int = UNSAID
+    server: bool = False
+    """The reply used server-side tools: it is no base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,14 @@ class Changes:
     window: int | None = None
     max_output: int | None = None
     overflow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the calibration of a session, or of another model, begins."""
+
+    counts_reasoning: bool = False
+    state: Calibration = _UNTAUGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +102,9 @@ class Entry:
     results: tuple[tuple[str, int], ...] = ()
     """`<kind>:<id>` and part index of the results in it."""
     redacted: bool = False
+    side: Side = Side.USER
+    mass: Mass = _NO_MASS
+    """What it weighs by the rates of the session's model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +255,7 @@ class View:
     entry_bytes: int
     overhead: int
     context_tokens: int
+    spread: int | None = None
     agent_cache: tuple[int, int, int, int] | None = None
     """When the last valid usage was told; its prompt, cache-read and cache-written tokens."""
 

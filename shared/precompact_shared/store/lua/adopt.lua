@@ -2,9 +2,11 @@
 --   ARGV 4 version   5 length   6 cid   7 record JSON (CheckpointTag; n and times are set here)   8 frozen context   9 forced
 -- Returns adopted {record} | already {record} | length_moved | refused {reason} | deferred {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
+--- @include learning.lua
 --- @include changes.lua
 --- @include jobs.lua
 --- @include candidates.lua

@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 fence   6 lease in ms   7 announcement JSON {upto, prefix, through?} or ''   8 calls JSON
 -- Returns ok {deadline_ms} | lost {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua

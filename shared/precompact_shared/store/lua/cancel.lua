@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 reason
 -- Returns cancelled | skip {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

@@ -3,6 +3,7 @@
 -- Returns claimed {job} | joined {jid} | in_flight {jid, kind} | have_candidate | base_gone | once | version_changed |
 --         not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

@@ -2,6 +2,7 @@
 --   ARGV 4 cid   5 reason
 -- Returns closed | not_open {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

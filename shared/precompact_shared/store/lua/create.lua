@@ -1,7 +1,8 @@
 -- create: makes a session (rule 19).
---   ARGV 4 spec JSON {format, model?, window?, max_output?, parent?}   5 recreate (1: revive a deleted id)
+--   ARGV 4 spec JSON {format, model?, window?, max_output?, parent?}   5 recreate (1: revive a deleted id)   6 start (calibration.py)
 -- Returns created | exists | format_fixed | gone, with the view.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include birth.lua
@@ -19,7 +20,7 @@ if tomb[1] then
   incarnation = tonumber(tomb[3]) + 1
   redis.call('DEL', K.t)
 end
-born(spec, version, incarnation)
+born(spec, version, incarnation, ARGV[6])
 flush()
 emit_size()
 return reply('created')

@@ -1,6 +1,7 @@
 -- delete: removes every key of the session and leaves a tombstone (rule 19); also of an invisible copy.
 -- Returns deleted | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 id of the request   6 reply bytes
 -- Returns ok | skip {reason = unknown | not_live | other_request} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 resend after ms   6 attempts allowed
 -- Returns send {job} | later | dead | gone | not_found.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

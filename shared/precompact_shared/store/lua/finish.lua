@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 fence   6 action retry | dead | skip | release   7 delay in ms   8 reason   9 attempts allowed   10 calls JSON
 -- Returns ok {kind = the job's new state} | lost {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

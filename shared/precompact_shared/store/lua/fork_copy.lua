@@ -3,6 +3,7 @@
 --   ARGV 4 at   5 limits JSON   6 n   7.. entries
 -- Returns ok {appended} | gap | diverged {common} | published | session_full | not_found.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
@@ -15,5 +16,6 @@ local skip, differs = common_from(at, FIRST, count)
 if differs then return refuse('diverged', {common=at + skip}) end
 if too_large(limits, FIRST, skip, count) then return refuse('session_full') end
 local appended = append_entries(FIRST, skip, count)
+if appended > 0 then keep_span() end
 flush()
 return cjson.encode({o='ok', appended=appended, length=num('len')})

@@ -1,7 +1,8 @@
 -- fork_open: an invisible session to copy into (rule 23); an unfinished copy begins anew.
---   ARGV 4 spec JSON   5 source
+--   ARGV 4 spec JSON   5 source   6 start (calibration.py)
 -- Returns opened | exists (published already) | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
@@ -17,7 +18,7 @@ if load_hash() then
 elseif redis.call('EXISTS', K.t) == 1 then
   return cjson.encode({o='gone'})
 end
-born(spec, 0, 0)
+born(spec, 0, 0, ARGV[6])
 set('vis', '0'); set('source', ARGV[5])
 flush()
 return cjson.encode({o='opened'})

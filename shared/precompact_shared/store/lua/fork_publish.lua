@@ -2,9 +2,11 @@
 --   ARGV 4 length (what was copied)   5 n   6.. n x (checkpoint tag JSON, candidate tag JSON, frozen context, candidate body)
 -- Returns published | exists | gap | not_found.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
+--- @include learning.lua
 --- @include changes.lua
 --- @include jobs.lua
 --- @include candidates.lua

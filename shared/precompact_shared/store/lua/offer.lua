@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 fence   6 id of the request   7 request bytes
 -- Returns ok {kind = new | known} | lost {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include jobs.lua

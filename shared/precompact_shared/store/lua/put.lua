@@ -2,6 +2,7 @@
 --   ARGV 4 jid   5 fence   6 floor (1: beside the job, which goes on)   7 tag JSON   8 body   9 calls JSON (usage, once per call id)
 -- Returns stored | refused {reason} (a full one ends the job) | lost {reason} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua

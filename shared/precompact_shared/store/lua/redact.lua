@@ -1,11 +1,13 @@
 -- redact: replaces bodies for good (rules 4, 21): digests stay, nothing is archived, and the texts of every
 -- checkpoint and candidate that covered one of the entries are erased.
---   ARGV 4 seen version   5 seen length   6 req   7 n   8.. n x (seq, body, tokens), seqs rising
+--   ARGV 4 seen version   5 seen length   6 req   7 n   8.. n x (seq, body, tokens, load), seqs rising
 -- Returns ok {popped, rewound} | not_found | gone | regressed | rewritten | gap | unseen_end.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
+--- @include learning.lua
 --- @include changes.lua
 --- @include jobs.lua
 --- @include candidates.lua
@@ -22,9 +24,9 @@ local problem = guard(version)
 if problem then return refuse(problem) end
 local bodies, lowest = {}, nil
 for n = 0, count - 1 do
-  local seq = tonumber(ARGV[8 + 3 * n])
+  local seq = tonumber(ARGV[8 + 4 * n])
   if seq >= num('len') then return refuse('gap') end
-  bodies[seq] = {ARGV[9 + 3 * n], tonumber(ARGV[10 + 3 * n])}
+  bodies[seq] = {ARGV[9 + 4 * n], tonumber(ARGV[10 + 4 * n]), mass_of(cmsgpack.unpack(ARGV[11 + 4 * n]))}
   lowest = math.min(lowest or seq, seq)
 end
 if length ~= num('len') then return refuse('unseen_end') end
@@ -62,10 +64,10 @@ for seq, body in pairs(bodies) do
   redis.call('HSET', K.b, int(seq), body[1])
 end
 set('bytes', bytes)
-rechain(lowest, function(at, m, tokens)
-  if not bodies[at] then return tokens end
+rechain(lowest, function(at, m, tokens, mass)
+  if not bodies[at] then return tokens, mass end
   if m[4] < REDACTED then m[4] = m[4] + REDACTED end
-  return bodies[at][2]
+  return bodies[at][2], bodies[at][3]
 end)
 flush()
 emit_size(true)

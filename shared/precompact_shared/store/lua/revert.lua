@@ -2,9 +2,11 @@
 --   ARGV 4 n (must be the newest)   5 req
 -- Returns reverted | not_newest {newest} | not_found | gone.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
+--- @include learning.lua
 --- @include changes.lua
 --- @include jobs.lua
 --- @include candidates.lua

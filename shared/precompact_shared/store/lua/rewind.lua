@@ -2,9 +2,11 @@
 --   ARGV 4 seen version   5 seen length   6 req   7 to
 -- Returns ok {popped, rewound} | not_found | gone | regressed | rewritten | gap | unseen_end.
 --- @include session.lua
+--- @include estimate.lua
 --- @include events.lua
 --- @include view.lua
 --- @include entries.lua
+--- @include learning.lua
 --- @include changes.lua
 --- @include jobs.lua
 --- @include candidates.lua

@@ -1,5 +1,5 @@
--- How a session begins: version 0, rewritten_at 0; a revived one above its tombstone (rule 19).
-local function born(spec, version, incarnation)
+-- How a session begins: version 0, rewritten_at 0; a revived one above its tombstone (rule 19). `start`: its calibration.
+local function born(spec, version, incarnation, start)
   set('v', version); set('rw', version); set('inc', incarnation)
   set('fmt', spec.format); set('len', 0); set('cum', 0); set('head', ZERO_CHAIN); set('bytes', 0)
   set('cpat', version); set('created', NOW); set('last', NOW)
@@ -7,5 +7,8 @@ local function born(spec, version, incarnation)
   if spec.window then set('win', spec.window) end
   if spec.max_output then set('out', spec.max_output) end
   if spec.parent then set('parent', spec.parent) end
+  set('est', start)
+  E, SP = nil, no_span({0, 0, 0, 0, 0})
+  keep_span()
   redis.call('SADD', K.ix, NAME)
 end

@@ -1,27 +1,25 @@
 -- Facts a call brings along: usage (rule 14), model, window, overflow. Returns whether anything changed.
-local function drop_anchor()
-  set('anc_total', 0); set('anc_len', 0); set('anc_cum', 0); set('cache', '')
-end
 local function usage_counts(u)
   if u.total <= 0 or u.version < num('cpat') or u.version < num('rw') or u.version > num('v') then return false end
   if u.length > num('len') then return false end
   if u.model and field('model') and u.model ~= S.model then return false end
-  return not (num('anc_total') > 0 and num('anc_v') == u.version and u.length < num('anc_len'))
+  return not (is_anchored() and E.v == u.version and u.length < E.len)
 end
 local function apply_usage(u)
   if not usage_counts(u) then return false end
-  if num('anc_total') == u.total and num('anc_len') == u.length and num('anc_v') == u.version then return false end
-  local cum = cum_at(u.length)
-  set('anc_total', u.total); set('anc_len', u.length); set('anc_cum', cum); set('anc_v', u.version)
-  set('cache', string.format('[%.0f,%.0f,%.0f,%.0f]', NOW, u.total, u.read or 0, u.written or 0))
-  local fixed = math.max(0, u.total - (num('instok') + math.max(0, cum - num('cumup'))))
+  if is_anchored() and E.base == u.total and E.len == u.length and E.v == u.version then return false end
+  -- Server-side tools: several passes in one number, which is no prompt's size and spoils what the growth would teach.
+  if u.server then return blind() end
+  observe(u)
+  local fixed = math.max(0, u.total - whole(context_estimate(u.length)))
   if not field('over') or fixed < num('over') then set('over', fixed) end
   set('obs', '')
   return true
 end
-local function apply_model(model)
+local function apply_model(model, start)
   if not model or model == S.model then return false end
   if field('model') then drop_anchor(); set('over', '') end
+  begin_anew(start)
   set('model', model)
   return true
 end
@@ -30,14 +28,15 @@ local function apply_number(name, value)
   set(name, value)
   return true
 end
-local function apply_changes(c)
+local function apply_changes(c, start)
   local before = field('model')
-  local changed = apply_model(c.model)
+  local changed = apply_model(c.model, start)
   -- Usage is of the last reply: with a new model and no name it was the old one's, which is no base.
   if before and before ~= field('model') and c.usage and not c.usage.model then c.usage = nil end
   changed = apply_number('win', c.window) or changed
   changed = apply_number('out', c.max_output) or changed
   if c.usage then changed = apply_usage(c.usage) or changed end
+  settle_span()
   if c.overflow and num('obs') ~= size() then set('obs', size()); changed = true end
   return changed
 end

@@ -1,12 +1,11 @@
--- Entries: facts packed by cmsgpack as {digest, chain, cum, flags, role, links, open} (reading.py, EntryMeta).
-local PER_ENTRY = 6   -- digest, tokens, role, pinned, links, body
+-- Entries: facts packed by cmsgpack as {digest, chain, cum, flags, role, links, open, side, sums of [0, seq + 1)...}
+-- (reading.py, EntryMeta).
+local PER_ENTRY = 7   -- digest, tokens, role, pinned, links, load, body
 local PINNED, REDACTED = 1, 2
 local MOST_OPEN = 64   -- of Responses items, whose blocks nothing closes (engine/pairing.py, MOST_OPEN)
+-- Loads of this call's new entries, {side, text, thinking, structure, sealed characters, pieces}, and where they begin.
+local FRESH, FRESH_FROM = {}, nil
 
-local function meta(seq)
-  local raw = redis.call('HGET', K.m, int(seq))
-  return raw and cmsgpack.unpack(raw) or nil
-end
 local function chain_at(n)
   if n == 0 then return ZERO_CHAIN end
   if n == num('len') then return S.head end
@@ -71,8 +70,9 @@ end
 local function entry_at(first, n)
   local at = first + n * PER_ENTRY
   return {digest=ARGV[at], tokens=tonumber(ARGV[at + 1]), role=ARGV[at + 2], pinned=ARGV[at + 3] == '1',
-          links=ARGV[at + 4], body=ARGV[at + 5]}
+          links=ARGV[at + 4], load=cmsgpack.unpack(ARGV[at + 5]), body=ARGV[at + 6]}
 end
+local function mass_of(load) return {load[2], load[3], load[4], load[5], load[6]} end
 -- System and developer entries at the head are always pinned.
 local function flags_of(e, seq)
   if e.role == 's' and seq == num('heads') then
@@ -100,14 +100,18 @@ end
 local function append_entries(first, skip, count)
   if skip >= count then return 0 end
   local seq, cum, head, bytes = num('len'), num('cum'), S.head, num('bytes')
-  local P, metas, bodies, added = pairing(), {}, {}, 0
+  local P, metas, bodies, added, sums = pairing(), {}, {}, 0, span().sums
+  FRESH_FROM = seq
   for n = skip, count - 1 do
     local e = entry_at(first, n)
     cum, added, bytes = cum + e.tokens, added + e.tokens, bytes + #e.body
     head = redis.sha1hex(head .. e.digest)
     local open = pair_entry(P, seq, e.role, e.links)
+    FRESH[#FRESH + 1] = e.load
+    for k = 1, 5 do sums[k] = sums[k] + e.load[k + 1] end
     local at, place = #metas + 1, int(seq)
-    metas[at], metas[at + 1] = place, cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open})
+    metas[at], metas[at + 1] = place, cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open,
+      e.load[1], sums[1], sums[2], sums[3], sums[4], sums[5]})
     bodies[at], bodies[at + 1] = place, e.body
     seq = seq + 1
   end
@@ -120,7 +124,7 @@ local function append_entries(first, skip, count)
 end
 local function new_bytes(first, skip, count)
   local total = 0
-  for n = skip, count - 1 do total = total + #ARGV[first + n * PER_ENTRY + 5] end
+  for n = skip, count - 1 do total = total + #ARGV[first + n * PER_ENTRY + 6] end
   return total
 end
 local function too_large(limits, first, skip, count)

@@ -1,16 +1,18 @@
 -- Rebuilds chain, sums and pairing from seq `from` on after an entry changed in place; O(length - from).
+-- `change(seq, meta, tokens, mass)` returns what the entry weighs now.
 local function rechain(from, change)
-  local P, head, cum = pairing(), chain_at(from), cum_at(from)
+  local P, head, cum, sums = pairing(), chain_at(from), cum_at(from), sums_at(from)
   cut_pairing(P, from)
   local rows = {}
-  local before = from > 0 and meta(from - 1)[3] or 0
+  local before, before_sums = cum, sums
   for seq = from, num('len') - 1 do
     local m = meta(seq)
-    local tokens, was = m[3] - before, m[3]
-    before = was
-    tokens = change(seq, m, tokens)
-    head, cum = redis.sha1hex(head .. m[1]), cum + tokens
+    local was, was_sums = m[3], {m[9], m[10], m[11], m[12], m[13]}
+    local tokens, mass = change(seq, m, was - before, minus(was_sums, before_sums))
+    before, before_sums = was, was_sums
+    head, cum, sums = redis.sha1hex(head .. m[1]), cum + tokens, plus(sums, mass)
     m[2], m[3] = head, cum
+    for n = 1, 5 do m[8 + n] = sums[n] end
     m[7] = pair_entry(P, seq, m[5], m[6])
     rows[#rows + 1] = int(seq)
     rows[#rows + 1] = cmsgpack.pack(m)
@@ -18,4 +20,5 @@ local function rechain(from, change)
   write_batch(K.m, rows)
   keep_pairing(P)
   set('head', head); set('cum', cum)
+  refold(num('len'), sums)
 end

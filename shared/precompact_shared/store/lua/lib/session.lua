@@ -46,11 +46,6 @@ local function absent()
 end
 local function list(json) if json and json ~= '' then return cjson.decode(json) end return {} end
 local function json_or_empty(t) if #t > 0 then return cjson.encode(t) end return '' end
-local function size()
-  local anchor = num('anc_total')
-  if anchor > 0 then return math.max(0, anchor + num('cum') - num('anc_cum')) end
-  return math.max(0, num('over') + num('instok') + num('cum') - num('cumup'))
-end
 local function seen_pair() return tonumber(ARGV[4]), tonumber(ARGV[5]) end
 local function note(kind, facts)
   facts.kind, facts.at_ms, facts.version, facts.length = kind, NOW, num('v'), num('len')
