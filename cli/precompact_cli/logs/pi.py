@@ -64,7 +64,7 @@ class _Reading:
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         kind, message = text_of(line.get("type")), record(line.get("message"))
         if number in self._dead:
-            self._leave(number, is_message=kind == "message")
+            self._leave(number, is_message=kind in {"message", "custom_message"})
             return
         if not (kind == "message" and message.get("role") == "toolResult"):
             yield from self.flush()
@@ -75,6 +75,10 @@ class _Reading:
             yield self._compacted(number, line)
         elif kind == "branch_summary":
             yield self._say(user_of(line.get("summary")), stamp_of(line.get("timestamp")), number)
+        elif kind == "custom_message":
+            yield self._say(
+                user_of({"content": line.get("content")}), stamp_of(line.get("timestamp")), number
+            )
         elif kind == "session":
             yield Opened(text_of(line.get("id")))
         else:

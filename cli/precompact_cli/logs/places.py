@@ -16,6 +16,8 @@ PLACES = (
     ".gemini/tmp/*/chats/session-*.json*",
 )
 """Patterns below the home folder, of logs that hold one session each."""
+_OF_SUB_AGENTS = "agent-"
+"""How the names of Claude Code's files begin that hold a sub-agent's part of a session."""
 STORES = (".local/share/opencode/opencode*.db", ".local/share/opencode/storage")
 """Where OpenCode keeps all its sessions; they tell themselves when they were written last."""
 
@@ -29,6 +31,8 @@ def newest_log(home: Path) -> Path | None:
 def _logs(home: Path) -> Iterator[tuple[float, Path]]:
     for pattern in PLACES:
         for path in home.glob(pattern):
+            if path.name.startswith(_OF_SUB_AGENTS):
+                continue
             try:
                 yield path.stat().st_mtime, path
             except OSError:

@@ -60,6 +60,21 @@ def test_a_compaction_keeps_from_the_entry_it_names() -> None:
         assert [one["content"][0]["text"] for one in session.after().messages] == ["so far", "b", "c"]
 
 
+def test_what_an_extension_tells_the_model_is_said() -> None:
+    """What it keeps for itself is not."""
+    told = {
+        "type": "custom_message",
+        "customType": "x",
+        "content": "mind the tests",
+        "id": "2",
+        "parentId": "1",
+    }
+    kept = {"type": "custom", "customType": "x", "data": {"a": 1}, "id": "3", "parentId": "2"}
+    session = read(lines(HEADER, entry("user", "a", id="1", parentId=None), told, kept))
+    assert texts(session) == ["user:a", "user:mind the tests"]
+    assert session.skipped == {"custom": 1}
+
+
 def test_the_branch_that_ends_last_is_live() -> None:
     """Entries that name their parents make a tree."""
     session = read(

@@ -44,10 +44,11 @@ def run(*arguments: str) -> Any:
 
 
 def test_the_newest_log_is_found_where_the_tools_keep_them(tmp_path: Path) -> None:
-    """What is no log is passed over, what lies elsewhere is not looked at."""
+    """What is no log is passed over, and a sub-agent's part of one; what lies elsewhere is not looked at."""
     older = put(tmp_path, ".claude/projects/a/one.jsonl", CLAUDE, 30)
     newer = put(tmp_path, ".codex/sessions/2026/01/02/rollout.jsonl", CODEX, 20)
     put(tmp_path, ".claude/projects/a/two.jsonl", b"no log", 10)
+    put(tmp_path, ".claude/projects/a/agent-1.jsonl", CLAUDE, 5)
     put(tmp_path, "elsewhere/three.jsonl", CLAUDE, 0)
     assert newest_log(tmp_path) == newer
     newer.unlink()
