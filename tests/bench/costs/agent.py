@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from precompact.splice import apply_context
 from precompact_standin.scenario import Reply, ToolCall
 from precompact_standin.scenario import Step as Scripted
+from tests.bench.costs.dialects import MAX_OUTPUT, Dialect
 from tests.bench.costs.ground import Ground
 from tests.bench.costs.rows import Pair, Row
 from tests.bench.costs.sums import Tokens
@@ -16,8 +16,7 @@ from tests.bench.costs.talk import Message, Step, Talk
 from tests.bench.wire import Line
 
 WINDOW = 128_000
-MAX_OUTPUT = 8_000
-VERSION = {"anthropic-version": "2023-06-01"}
+"""What the agent allows itself, as many do, of a window that may be larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ class Agent:
     talk: Talk
     pair: Pair
     row: Row
+    dialect: Dialect
     service: Line
     provider: Line
     session: str
@@ -50,11 +50,20 @@ class Agent:
     calls: list[Called] = field(default_factory=list)
     last: dict[str, Any] = field(default_factory=dict)
 
+    def reconnect(self) -> None:
+        """New connections: servers close those on which nothing was said for a while."""
+        self.close()
+        self.service, self.provider = Line(self.service.place), Line(self.provider.place)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        for line in (self.service, self.provider):
+            line.__exit__(None, None, None)
+
     def step(self, step: Step) -> None:
         """Prepare, call the model, remember what it used."""
-        messages = self._prepared(step.news)
-        told = self._asked(messages, step)
-        tokens = Tokens.of(told["usage"])
+        messages = self._prepared([entry for message in step.news for entry in self.dialect.entries(message)])
+        tokens = self.dialect.tokens(self._asked(messages, step)["usage"])
         is_first = len(self.calls) > 0 and self.generation != self.calls[-1].generation
         self.calls.append(Called(tokens, self.generation, is_first))
         self.usage = {
@@ -72,10 +81,10 @@ class Agent:
         context = self.last["context"]
         return float(context["tokens"] / context["limit"])
 
-    def _prepared(self, news: tuple[Message, ...]) -> list[Any]:
+    def _prepared(self, news: list[Message]) -> list[Any]:
         """The messages to send, after the service has got the new ones."""
         body: dict[str, Any] = {
-            "format": "anthropic",
+            "format": self.dialect.format,
             "model": self.pair.agent,
             "window": WINDOW,
             "max_output": MAX_OUTPUT,
@@ -100,30 +109,9 @@ class Agent:
         calls = tuple(ToolCall(name=name, input=values) for name, values in step.calls)
         deck = self.ground.standin.app.state.deck
         deck._script.append(Scripted(reply=Reply(text=step.text, calls=calls)))
-        headers = VERSION | (self.last.get("request", {}).get("headers") or {})
-        body = {
-            "model": self.pair.agent,
-            "max_tokens": MAX_OUTPUT,
-            **self._front(),
-            "messages": [*messages[:-1], _marked(messages[-1], self.row.agent_marks)],
-        }
-        body.pop("params")
-        return self.provider.call("/v1/messages", body, headers=headers).json()
+        headers = {**self.dialect.headers, **(self.last.get("request", {}).get("headers") or {})}
+        body = self.dialect.body(self.pair.agent, self.talk, messages, self.row.agent_marks)
+        return self.provider.call(self.dialect.path, body, headers=headers).json()
 
     def _front(self) -> dict[str, Any]:
-        system = {"type": "text", "text": self.talk.system}
-        return {
-            "system": [_with_mark(system, self.row.agent_marks)],
-            "tools": self.talk.tools,
-            "params": {"max_tokens": MAX_OUTPUT},
-        }
-
-
-def _marked(message: Mapping[str, Any], ttl: str) -> dict[str, Any]:
-    """The message with a mark on its last part."""
-    *parts, last = message["content"]
-    return {**message, "content": [*parts, _with_mark(last, ttl)]}
-
-
-def _with_mark(part: Mapping[str, Any], ttl: str) -> dict[str, Any]:
-    return {**part, "cache_control": {"type": "ephemeral", "ttl": ttl}} if ttl else dict(part)
+        return self.dialect.prefix(self.talk, self.row.agent_marks)

@@ -23,6 +23,7 @@ from precompact_standin.scenario import Scenario
 from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref
 from precompact_worker.runtime import Runtime
+from tests.bench.costs.dialects import dialect_of
 from tests.bench.costs.rows import Pair, Row, Way
 from tests.bench.wire import Place
 from tests.support.stack import Shape, Stack
@@ -52,11 +53,13 @@ class Ground:
 
     def tenant(self, way: Way, pair: Pair) -> tuple[str, Place]:
         """A new tenant that has its summaries made so; the place of its calls."""
+        provider = dialect_of(pair.agent).provider
+        is_openai = provider is ProviderName.OPENAI
         spec = ProviderSpec(
-            name=ProviderName.ANTHROPIC,
+            name=provider,
             model=pair.cheap if way.is_cheap else pair.agent,
             mode=way.mode,
-            base_url=self.standin.url,
+            base_url=self.standin.openai_url if is_openai else self.standin.url,
         )
         policy = Policy(providers=(spec,), fallback=False, tools={"*": UNCLEARABLE})
         tenant, key = self.stack.new_tenant(policy)

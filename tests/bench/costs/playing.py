@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from precompact_shared.store.types import JobTag
 from tests.bench.costs.agent import Agent, Called
+from tests.bench.costs.dialects import dialect_of
 from tests.bench.costs.ground import AGENT_KEY, Ground
 from tests.bench.costs.rows import Pair, Row, Way
-from tests.bench.costs.sums import Priced, Tokens, priced
+from tests.bench.costs.sums import Priced, priced
 from tests.bench.costs.talk import Talk
 from tests.bench.wire import Line, Place
 
@@ -57,11 +59,12 @@ class Session:
 def play_all(ground: Ground, talks: Sequence[Talk], way: Way, pair: Pair, row: Row) -> list[Session]:
     """One after the other, all of one tenant: what it has learnt from one holds for the next. The cache begins empty."""
     tenant, place = ground.tenant(way, pair)
+    dialect = dialect_of(pair.agent)
     sessions = []
     for number, talk in enumerate(talks):
         ground.begin(row)
-        with Line(place) as service, Line(Place.of(ground.standin.url, AGENT_KEY)) as provider:
-            agent = Agent(ground, talk, pair, row, service, provider, f"talk-{number}")
+        lines = Line(place), Line(Place.of(ground.standin.url, AGENT_KEY))
+        with closing(Agent(ground, talk, pair, row, dialect, *lines, f"talk-{number}")) as agent:
             sessions.append(_play(agent, tenant))
     return sessions
 
@@ -72,6 +75,7 @@ def _play(agent: Agent, tenant: str) -> Session:
         agent.step(step)
         if agent.limit_share >= START_SHARE and not agent.ground.view(tenant, agent.session).candidates:
             summaries.append(_summarise(agent, tenant))
+            agent.reconnect()
     return Session(tuple(summaries), tuple(agent.calls))
 
 
@@ -80,7 +84,7 @@ def _summarise(agent: Agent, tenant: str) -> Summary:
     log = agent.ground.standin.requests
     before = len(log)
     job = agent.ground.work(tenant, agent.session)
-    usages = [Tokens.of(entry["usage"]) for entry in log[before:] if "usage" in entry]
+    usages = [agent.dialect.tokens(entry["usage"]) for entry in log[before:] if "usage" in entry]
     calls = tuple(priced(tokens, str(call["model"])) for tokens, call in zip(usages, job.calls, strict=True))
     _compare(job, calls)
     return Summary(str(job.calls[0]["mode"]), calls)
@@ -92,4 +96,4 @@ def _compare(job: JobTag, calls: Sequence[Priced]) -> None:
         mine = tuple(call[f"{name}_tokens"] for name in ("input", "cache_read", "cache_write", "output"))
         tokens = one.tokens
         assert mine == (tokens.input, tokens.read, tokens.written, tokens.output), (call, tokens)
-        assert tokens.write_1h or abs(call["cost_usd"] - one.cost_usd) < ROUNDING_USD, (call, one)
+        assert tokens.write_hour or abs(call["cost_usd"] - one.cost_usd) < ROUNDING_USD, (call, one)

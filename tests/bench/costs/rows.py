@@ -131,3 +131,4 @@ CONCURRENT = Row(
 CLOSE = Pair("claude-sonnet-4-6", "claude-haiku-4-5")
 PREFIX_WINS = Pair("claude-sonnet-5-5", "claude-haiku-4-5")
 TRANSCRIPT_WINS = Pair("claude-opus-5-5", "claude-haiku-5-5")
+OPENAI = Pair("gpt-5.6", "gpt-5.4-mini")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,31 +16,15 @@ class Tokens:
 
     input: int = 0
     read: int = 0
-    write_5m: int = 0
-    write_1h: int = 0
+    write: int = 0
+    """Kept for the usual time: 5 minutes, 30 at OpenAI."""
+    write_hour: int = 0
     output: int = 0
-
-    @classmethod
-    def of(cls, usage: Mapping[str, Any]) -> Tokens:
-        """From a reply of the Messages API; a compaction stands in `iterations` alone."""
-        entries = usage.get("iterations") or [usage]
-        return summed(cls._of_entry(one) for one in entries)
-
-    @classmethod
-    def _of_entry(cls, usage: Mapping[str, Any]) -> Tokens:
-        written = usage["cache_creation"]
-        return cls(
-            input=usage["input_tokens"],
-            read=usage["cache_read_input_tokens"],
-            write_5m=written["ephemeral_5m_input_tokens"],
-            write_1h=written["ephemeral_1h_input_tokens"],
-            output=usage["output_tokens"],
-        )
 
     @property
     def written(self) -> int:
         """Of all lives."""
-        return self.write_5m + self.write_1h
+        return self.write + self.write_hour
 
     @property
     def prompt(self) -> int:
@@ -56,8 +40,8 @@ class Tokens:
         """List price."""
         price = known_price(model)
         assert price is not None, model
-        plain = price.cost_usd(Usage(self.input, self.read, self.write_5m, self.output))
-        return plain + self.write_1h * (price.cache_write_hour or price.cache_write) / MILLION
+        plain = price.cost_usd(Usage(self.input, self.read, self.write, self.output))
+        return plain + self.write_hour * (price.cache_write_hour or price.cache_write) / MILLION
 
     def __add__(self, other: Tokens) -> Tokens:
         """Class by class."""
@@ -86,8 +70,8 @@ def total(parts: Iterable[Priced]) -> dict[str, Any]:
         "tokens": {
             "input": told.input,
             "cache_read": told.read,
-            "cache_write_5m": told.write_5m,
-            "cache_write_1h": told.write_1h,
+            "cache_write": told.write,
+            "cache_write_1h": told.write_hour,
             "output": told.output,
         },
         "usd": round(sum(one.cost_usd for one in parts), 4),

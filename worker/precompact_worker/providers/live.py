@@ -12,7 +12,7 @@ from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
 from precompact_shared.policy import Policy
-from precompact_shared.provider_spec import ProviderSpec
+from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store.spending import DaySpent
 from precompact_shared.store.types import JobKind, JobTag, SessionView
 from precompact_worker.providers.base import Request
@@ -75,6 +75,7 @@ class LivePrefix:
             output_tokens=int(self.habit.output_tokens * family_factor(spec.writer)),
             price=policy.price_of(spec.writer),
             calls=self.habit.calls,
+            is_cached=spec.name is ProviderName.OPENAI,  # by itself, wanted or not
         )
         prefix = Offer(
             prompt_tokens=self.prompt_tokens + int(ASKING_TOKENS * family_factor(model)),
