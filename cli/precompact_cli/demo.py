@@ -75,7 +75,7 @@ def _recording(options: DemoOptions) -> Recording:
 def _play_on(part: Part, folder: Path, options: DemoOptions) -> dict[str, Any]:
     summariser = options.summariser
     with ExitStack() as stack:
-        delay_s = summariser.takes_s / part.speed
+        delay_s = summariser.delay_s(part.speed)
         standin = (
             stack.enter_context(standin_beside(folder, delay_s=delay_s)) if summariser.is_standin else None
         )

@@ -17,8 +17,13 @@ SUMMARY_S = 20.0
 """What a summary takes unless something else is asked for, in session time."""
 P95_ALLOWANCE = 1.25
 """How much longer than its delay a job takes at the slow end: loading, queueing, storing."""
+CODE_WORK_S = 0.05
 STANDIN_WORK_S = 0.5
 """Real seconds the stand-in needs besides its delay to read and count a long transcript."""
+CALL_S, IDLE_S = 90.0, 30.0
+"""Timeouts of a call and of silence, besides what a stand-in waits."""
+CALLS_OF_A_JOB = 4
+MOST_DELAY_S = 600.0
 REAL_MOST_SPEED = 5.0
 """A real provider takes real seconds: played faster, a session would be over before its summaries are there."""
 _MODELS = {Writer.ANTHROPIC: ProviderName.ANTHROPIC, Writer.OPENAI: ProviderName.OPENAI}
@@ -85,31 +90,44 @@ class Summariser:
             return f"a summary takes {self.takes_s:g} s of session time"
         if self.is_standin:
             return f"summaries by {self.writer}'s stand-in, each call {self.takes_s:g} s of session time"
-        return f"summaries by {self.writer}, in real time and for real money"
+        return f"summaries by {self.writer}, in real time"
+
+    def delay_s(self, speed: float) -> float:
+        """Real seconds of a summary in a play `speed` times as fast as recorded, where they are set; else 0."""
+        delay_s = (self.session_s or 0.0) / speed
+        if delay_s > MOST_DELAY_S:
+            raise InputRefused(
+                f"A summary would take {delay_s:,.0f} s of real time; take a smaller --summary-s or a higher --speed."
+            )
+        return delay_s
 
     def policy(self, speed: float, wire: Format, settings: Settings) -> Policy:
-        """The tenant's policy for a play `speed` times as fast as recorded. `settings`: those of the processes."""
-        delay_s = self.takes_s / speed
-        match self.writer:
-            case Writer.SCRIPTED:
-                spec = ProviderSpec(name=ProviderName.SCRIPTED, delay_s=delay_s)
-                return Policy(preset=self.preset, providers=(spec,), p95_job_s=delay_s * P95_ALLOWANCE)
-            case Writer.EXTRACTIVE:
-                return Policy(preset=self.preset, providers=(ProviderSpec(name=ProviderName.EXTRACTIVE),))
-        p95 = {} if self.is_real else {"p95_job_s": (delay_s + STANDIN_WORK_S) * P95_ALLOWANCE}
-        return Policy(preset=self.preset, providers=(self._spec(wire, settings, delay_s),), **p95)
+        """The tenant's policy for such a play. `settings`: those of the processes. Raises InputRefused as `delay_s` does."""
+        spec, delay_s = self._spec(wire, settings, speed), self.delay_s(speed)
+        if self.is_real:
+            return Policy(preset=self.preset, providers=(spec,))
+        work_s = STANDIN_WORK_S if self.is_standin else CODE_WORK_S
+        return Policy(
+            preset=self.preset,
+            providers=(spec,),
+            p95_job_s=(delay_s + work_s) * P95_ALLOWANCE,
+            job_deadline_s=settings.job_deadline_s + CALLS_OF_A_JOB * delay_s,
+        )
 
-    def _spec(self, wire: Format, settings: Settings, delay_s: float) -> ProviderSpec:
+    def _spec(self, wire: Format, settings: Settings, speed: float) -> ProviderSpec:
+        delay_s = self.delay_s(speed)
+        if self.writer not in _MODELS:
+            return ProviderSpec(name=ProviderName(self.writer), delay_s=delay_s)
         usual = settings.anthropic_model if self.writer is Writer.ANTHROPIC else settings.openai_model
         chats = wire is Format.OPENAI_CHAT if self.is_standin else settings.openai_api == "chat"
         is_chat = chats and self.writer is Writer.OPENAI
-        waits = {"call_timeout_s": 90 + delay_s, "idle_timeout_s": 30 + delay_s} if self.is_standin else {}
         return ProviderSpec(
             name=_MODELS[self.writer],
             model=self.model or usual,
             base_url=_base_url(self.writer, settings),
             api=Api.CHAT if is_chat else Api.RESPONSES,
-            **waits,
+            call_timeout_s=CALL_S + delay_s,
+            idle_timeout_s=IDLE_S + delay_s,
         )
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from precompact_cli.access import LOCAL_URL, Access, find_access, told_where
 from precompact_cli.exits import InputRefused
+from precompact_shared.errors import Configuration
+from precompact_shared.settings import load_settings
 
 
 class Healthy(BaseHTTPRequestHandler):
@@ -83,3 +85,15 @@ def test_without_a_key_and_a_terminal_it_is_said_where_keys_come_from(
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(InputRefused, match="precompact up"):
         find_access("http://o", None)
+
+
+def test_the_commands_own_variables_are_no_mistyped_settings(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever exports them can start services too; a neighbour of theirs is still a typo."""
+    monkeypatch.setenv("PRECOMPACT_URL", "http://e")
+    monkeypatch.setenv("PRECOMPACT_KEY", "k")
+    assert load_settings().data_dir == data_dir
+    monkeypatch.setenv("PRECOMPACT_KEYS", "k")
+    with pytest.raises(Configuration, match="PRECOMPACT_KEYS"):
+        load_settings()

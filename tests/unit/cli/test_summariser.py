@@ -22,10 +22,28 @@ def summariser(writer: Writer = Writer.SCRIPTED, preset: str = "precompact", **f
 
 
 def test_a_scripted_summary_takes_session_time() -> None:
-    """Twenty seconds at ten times the speed are two; a quarter more is reckoned with."""
+    """Twenty seconds at ten times the speed are two; a quarter more is reckoned with, and time for all calls of a job."""
     policy = summariser().policy(10, Format.ANTHROPIC, Settings())
     assert [(one.name, one.delay_s) for one in policy.providers] == [(ProviderName.SCRIPTED, 2)]
-    assert policy.p95_job_s == 2.5
+    assert policy.p95_job_s == pytest.approx(2.5, rel=0.05)
+    assert policy.job_deadline_s == Settings().job_deadline_s + 8
+
+
+@pytest.mark.parametrize("writer", [Writer.SCRIPTED, Writer.EXTRACTIVE, Writer.OPENAI])
+@pytest.mark.parametrize(("takes_s", "speed"), [(0, 1_000), (600, 1)])
+def test_the_shortest_and_the_longest_summary_are_a_policy(
+    writer: Writer, takes_s: float, speed: float
+) -> None:
+    """Within the bounds of its fields."""
+    asked = summariser(writer, takes_s=takes_s, is_standin=writer is Writer.OPENAI)
+    policy = asked.policy(speed, Format.ANTHROPIC, Settings())
+    assert policy.p95_job_s > 0
+
+
+def test_a_summary_that_would_take_an_hour_is_refused() -> None:
+    """At a tenth of the speed everything takes ten times as long."""
+    with pytest.raises(InputRefused, match="6,000 s"):
+        summariser(takes_s=600).policy(0.1, Format.ANTHROPIC, Settings())
 
 
 def test_the_stand_in_is_asked_in_the_sessions_own_protocol() -> None:
