@@ -17,7 +17,7 @@ from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Entry, Format
 from precompact_shared.errors import PrecompactError
 from precompact_shared.policy import Policy
-from precompact_shared.provider_spec import CallMode
+from precompact_shared.provider_spec import CallMode, ProviderSpec
 from precompact_shared.settings import Settings
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_worker.book import Book
@@ -107,7 +107,7 @@ class Asked:
 
     async def reply(self, request: Request | None = None) -> Reply:
         """What comes, or what is raised."""
-        spec = self._spec()
+        spec = self.spec
         if self.forgets:
             self.clients.unknown_ways(spec).clear()
         counter = PostingCaller(self.standin, self.backend)
@@ -135,7 +135,9 @@ class Asked:
         """Of the calls on record."""
         return [record["outcome"] for record in self.book.records()]
 
-    def _spec(self) -> Any:
+    @property
+    def spec(self) -> ProviderSpec:
+        """As the policy has it."""
         more = dict(self.more)
         if self.backend.key_env == "AWS_BEARER_TOKEN_BEDROCK" and not self.backend.signs:
             more = {"key_ref": "env:PLANTED_TOKEN", **more}

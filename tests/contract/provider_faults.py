@@ -172,6 +172,28 @@ STATUS: tuple[Case, ...] = (
             ProviderRejected, "invalid_request_error", "ValidationException", "invalid_request_error"
         ),
     ),
+    *(
+        Case(
+            id=code,
+            fault=_fault(K.BAD_REQUEST, code=code),
+            ends={f"{Dialect.ANTHROPIC}:native": End(ProviderRejected, code)},
+        )
+        for code in (
+            "compaction_block_misplaced",
+            "compaction_block_ambiguous",
+            "compaction_signature_invalid",
+            "compaction_content_mismatch",
+            "compaction_incomplete_turn",
+            "compaction_nothing_to_summarize",
+            "compaction_too_many_tool_references",
+            "compaction_tool_changes_mismatch",
+        )
+    ),
+    Case(
+        id="not-on-this-platform",
+        fault=Fault(kind=K.BAD_REQUEST, message="compaction.instructions is not available on this platform"),
+        ends={f"{Dialect.AWS}:native": End(ProviderRejected, "ValidationException")},
+    ),
     Case(
         id="too-long",
         fault=Fault(kind=K.CONTEXT_OVERFLOW),

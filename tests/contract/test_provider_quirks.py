@@ -133,6 +133,22 @@ async def test_the_form_that_was_asked_for_stands_behind_the_conversation(wire: 
     assert asked.rindex("## Addresses") > asked.rindex("pomegranate")
 
 
+async def test_what_is_never_sent_and_what_always_is(wire: Wire) -> None:
+    """No sampling, which newer models refuse; no tools; nothing stored, nothing dropped silently, usage in streams."""
+    call = asking(wire, wire.reply("a record"))
+    await call.run()
+    [sent] = call.server.requests
+    refused = {"temperature", "top_p", "top_k", "tools", "tool_choice", "stop_sequences", "stop"}
+    assert not refused & set(sent.body)
+    assert sent.body["stream"] is True
+    always: dict[str, dict[str, Any]] = {
+        "responses": {"store": False, "truncation": "disabled"},
+        "chat": {"stream_options": {"include_usage": True}},
+    }
+    for name, value in always.get(wire.name, {}).items():
+        assert sent.body[name] == value
+
+
 async def test_a_window_nobody_knows_is_refused_with_what_to_do(wire: Wire) -> None:
     """No call is made on a guess."""
     call = asking(wire, wire.reply("a record"), window=None)

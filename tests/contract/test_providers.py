@@ -16,6 +16,7 @@ from precompact_standin import Scenario, Step
 from precompact_standin.scenario import Fault, FaultKind, FaultRule
 from precompact_worker.providers.base import Reply
 from precompact_worker.providers.clients import Clients
+from precompact_worker.providers.native import Native
 from precompact_worker.providers.verdicts import ProviderFailed
 from tests.contract.asking import KEYS, Asked, mode_of, request_for, settings_for, told_usage
 from tests.contract.provider_faults import STATUS, Case, End, rows
@@ -179,6 +180,43 @@ async def test_a_server_without_compact_is_asked_by_trigger_from_then_on(
     assert again.outcomes == ["ok"]
     paths = [entry["url"] for entry in standin.requests]
     assert paths == ["/v1/responses/compact", "/v1/responses", "/v1/responses"]
+
+
+PARAMS = {
+    "context_management": {"edits": []},
+    "stop_sequences": ["STOP"],
+    "output_config": {"format": {"type": "json_schema", "schema": {}}, "task_budget": {"remaining": 5}},
+    "tool_choice": {"type": "any"},
+    "thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "error"}},
+    "temperature": 0.2,
+    "max_tokens": 0,
+    "previous_response_id": "resp_1",
+    "text": {"format": {"type": "json_schema"}},
+    "truncation": "auto",
+    "prompt_cache_key": "agent",
+}
+"""Of an agent's requests; none but the last may stand beside a compaction as it is."""
+
+
+@pytest.mark.parametrize("backend", NATIVE, ids=lambda one: str(one.name))
+async def test_what_cannot_stand_beside_a_compaction_is_left_out(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """System prompt and tools go along, so that the agent's cache is read; what the provider would refuse does not."""
+    begin(standin, backend, scenario=Scenario(**WHO))
+    tool: dict[str, Any] = {"name": "read", "input_schema": {"type": "object"}}
+    if backend.format is not Format.ANTHROPIC:
+        tool = {"type": "function", "name": "read", "parameters": {"type": "object"}, "strict": False}
+    prefix = {"system": "You are an agent.", "tools": [tool], "params": PARAMS}
+    asked = Asked(backend, standin, clients)
+    clients.unknown_ways(asked.spec).clear()
+    native = Native(asked.spec, clients, prefix)
+    reply = await native.summarise(request_for(backend.format), asked.book)
+    assert reply.native is not None
+    sent = set(standin.requests[-1]["fields"])
+    if not backend.url.endswith("/compact"):
+        assert "tools" in sent
+    assert not sent & {"stop_sequences", "tool_choice", "temperature", "previous_response_id", "text"}
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,10 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _on_demand_body(talk: Talk) -> dict[str, Any]:
-    kept = {name: talk.front[name] for name in ("system", "tools", "thinking") if talk.front.get(name)}
+    kept = _kept(talk, "system", "tools")
+    if isinstance(thinking := talk.front.get("thinking"), Mapping):
+        # Binding controls need a header of their own; nothing of ours is moved, so that there is nothing to control.
+        kept["thinking"] = {name: value for name, value in thinking.items() if name != "block_binding"}
     most = max(LEAST_OUTPUT_TOKENS, talk.max_tokens) + _thinking_budget(kept.get("thinking"))
     rest = {"max_tokens": most, "messages": list(talk.messages), "compaction": {"type": "summarize"}}
     return {"model": talk.model, **kept, **rest}
