@@ -176,17 +176,19 @@ async def _compare_and_set(
     if tag.kind == CLEARING:
         held = await add_edits(service, view, held, candidate)
         insert, edits, digests = held.frozen.insert, held.edits, held.digests
+        native = held.frozen.native
     else:
         held = held.behind(tag.upto)
         if tag.kind != NATIVE:
             held = await shorten_tail(service, view, tag.upto, held, load_preset(tag.preset).cut)
         insert, edits = tuple(candidate.insert), joined(tail.edits, held.edits)
+        native = candidate.native
         digests = {**_digests(view, tail, terms), **held.digests}
     policy, marks = terms.caller.tenant.policy, terms.marks
     if not await is_sendable(service, view, tag, insert=insert, edits=edits, marks=marks, policy=policy):
         await service.run(service.ops(view.tenant, view.session).close(tag.cid, Discard.INVALID.value))
         return Attempt(adopted=False, reason=Discard.INVALID.value, view=view)
-    body = freeze(insert, tag.upto, edits, digests, held.saved, native=candidate.native)
+    body = freeze(insert, tag.upto, edits, digests, held.saved, native=native)
     answer = await service.run(
         service.ops(view.tenant, view.session).adopt(
             tag.cid,

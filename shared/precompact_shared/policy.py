@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, Self, TypeVar
 
@@ -12,7 +12,14 @@ from pydantic import Field, ValidationError, model_validator
 from precompact_shared.engine.catalogue import Catalogue, Tool, ToolKind, shipped_catalogue
 from precompact_shared.engine.in_band import InBand
 from precompact_shared.engine.limits import LimitOverrides, limits
-from precompact_shared.engine.preset import DEFAULT_PRESET, Limits, Preset, load_preset, preset_names
+from precompact_shared.engine.preset import (
+    DEFAULT_PRESET,
+    Limits,
+    Preset,
+    SummaryRule,
+    load_preset,
+    preset_names,
+)
 from precompact_shared.errors import Configuration, PrecompactError
 from precompact_shared.logging import get_logger
 from precompact_shared.models import ModelWindow, resolve_window
@@ -126,6 +133,12 @@ class Policy(Frozen):
         description="Seconds a prompt cache outlives a pause (5 minutes, or 1 hour if bought).",
     )
     summary_max_tokens: int | None = Field(None, ge=256, description="None = as the preset says.")
+    rebuild_every: int | None = Field(
+        None, ge=0, le=1_000, description="Every so many generations one is made of the originals; 0 = none."
+    )
+    rebuild_max_tokens: int | None = Field(
+        None, ge=0, description="Tokens of originals that are read again for it at most; 0 = any number."
+    )
     job_deadline_s: float | None = Field(
         None, gt=0, le=3600, description="Seconds one attempt may take; None = the deployment's."
     )
@@ -191,6 +204,17 @@ class Policy(Frozen):
     def summary_budget(self) -> int:
         """Most tokens a summary may have."""
         return self.summary_max_tokens or self.rules.summary.max_tokens
+
+    @property
+    def summary_rule(self) -> SummaryRule:
+        """How summaries are made: the preset's rule, with what this policy wants otherwise."""
+        rule = self.rules.summary
+        every, most = self.rebuild_every, self.rebuild_max_tokens
+        return replace(
+            rule,
+            rebuild_every=rule.rebuild_every if every is None else every,
+            rebuild_max_tokens=rule.rebuild_max_tokens if most is None else most,
+        )
 
     def price_of(self, model: str) -> Price | None:
         """What a model costs: this policy's table, else the maintained one; None = unknown."""

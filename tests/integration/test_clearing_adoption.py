@@ -18,8 +18,8 @@ from precompact_shared.policy import Policy, ToolSpec
 from precompact_shared.store import AsyncStore, async_client, reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, JobKind
-from precompact_worker.attempt import Ended
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 from tests.support.candidates import claim, put, view_of
 from tests.support.service import Service
 from tests.support.talk import assistant, user

@@ -15,8 +15,8 @@ from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store import AsyncStore, async_client, reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobTag
-from precompact_worker.attempt import Ended
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 from tests.integration.test_worker_providers import SENTENCE, record
 from tests.support.candidates import claim, view_of
 from tests.support.service import Service

@@ -15,13 +15,13 @@ from precompact_shared.store import AsyncStore, async_client, reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind
 from precompact_standin.scenario import CacheLies
-from precompact_worker.attempt import Ended
 from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 from tests.support.candidates import claim
 from tests.support.service import Service
 from tests.support.standin import Served
-from tests.support.talk import turns, user
+from tests.support.talk import assistant, call, turns, user
 
 CLAUDE, CHEAP = "claude-opus-5-5", "claude-haiku-4-5"
 TOOL = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
@@ -129,8 +129,58 @@ async def test_the_agents_own_request_reads_the_agents_cache(
     desk.call_model(claude)
     told = await desk.work()
     assert (told["mode"], told["outcome"], told["model"]) == ("prefix", "ok", CLAUDE)
-    assert told["cache_read_tokens"] > 1_000
+    assert told["cache_read_tokens"] > 10 * (told["input_tokens"] + told["cache_write_tokens"])
     assert told["cost_usd"] > 0
+
+
+async def test_a_call_that_waits_for_its_result_is_not_sent(desk: Desk, claude: Any) -> None:
+    """The agent's newest request ended before it; with it the provider would refuse ours."""
+    desk.policy(CLAUDE, CallMode.PREFIX)
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    desk.call_model(claude)
+    desk.prepare([call("toolu_1", "Read")])
+    told = await desk.work()
+    assert (told["mode"], told["outcome"]) == ("prefix", "ok")
+    assert told["cache_read_tokens"] > 10 * (told["input_tokens"] + told["cache_write_tokens"])
+
+
+async def test_a_block_of_the_providers_reads_the_agents_cache_too(desk: Desk, claude: Any) -> None:
+    """It is read up to the cut, near which an earlier request of the agent's ended."""
+    desk.policy(CLAUDE, CallMode.NATIVE, preset="anthropic-native")
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    desk.call_model(claude)
+    desk.prepare([assistant("That was all."), user("And then?")])
+    told = await desk.work()
+    assert (told["mode"], told["outcome"]) == ("native", "ok")
+    assert told["cache_read_tokens"] > 10 * (told["input_tokens"] + told["cache_write_tokens"])
+
+
+async def test_an_agent_that_reads_nothing_is_believed(desk: Desk) -> None:
+    """Its usage says so before a call of ours has to miss."""
+    desk.policy(CLAUDE, CallMode.AUTO)
+    answer = desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    size = answer["context"]["tokens"]
+    seen = {"version": answer["history_version"], "length": answer["length"]}
+    usage = {"input_tokens": size, "output_tokens": 9, "cache_write_tokens": size, **seen}
+    desk.prepare([], usage=usage)
+    assert (await desk.work())["mode"] == "transcript"
+
+
+async def test_after_one_miss_the_agents_hits_say_nothing(
+    desk: Desk, claude: Any, play: Callable[..., Served]
+) -> None:
+    """Its key belongs to another workspace than ours."""
+    play(keys={"sk-test": "ours", "sk-agent": "the agent's"})
+    desk.policy(CLAUDE, CallMode.AUTO)
+    answer = desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    modes = []
+    for kind in (JobKind.SPECULATIVE, JobKind.MANUAL):
+        size = answer["context"]["tokens"]
+        seen = {"version": answer["history_version"], "length": answer["length"]}
+        usage = {"input_tokens": size, "output_tokens": 9, "cache_read_tokens": size - 100, **seen}
+        answer = desk.prepare([], usage=usage)
+        modes.append((await desk.work(kind))["mode"])
+    assert modes == ["prefix", "transcript"]
 
 
 async def test_without_a_prefix_on_record_a_transcript_is_sent(desk: Desk) -> None:

@@ -15,9 +15,9 @@ from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store import AsyncStore, async_client
 from precompact_shared.store.tenants import save_policy
-from precompact_worker.attempt import Ended
 from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 from tests.support.candidates import claim
 from tests.support.service import Service
 from tests.support.standin import Served

@@ -30,8 +30,8 @@ from precompact_shared.store import (
 )
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, CheckpointTag, JobKind, JobState, JobTag
-from precompact_worker.attempt import Ended
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 from tests.support.filling import Filled
 from tests.support.talk import call, result, turns, user
 from tests.support.waiting import eventually_async

@@ -16,9 +16,9 @@ from precompact_shared.store import AsyncStore
 from precompact_shared.store.spending import day_of, session_spent, tenant_spent
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind, JobState, JobTag
-from precompact_worker.attempt import Ended
 from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Runner
+from precompact_worker.tools import Ended
 from tests.integration.test_worker import Bench, announced, new_bench
 from tests.support.fake_llm import Answer, FakeLLM
 from tests.support.talk import turns, user

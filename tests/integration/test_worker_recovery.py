@@ -12,7 +12,7 @@ from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store.ops import ClaimSpec
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
-from precompact_worker.attempt import Ended
+from precompact_worker.tools import Ended
 from tests.integration.test_worker import EXTRACTIVE, Bench, new_bench
 from tests.integration.test_worker_standin import Desk, desk
 from tests.support.talk import turns

@@ -78,10 +78,9 @@ class Chain:
     is_urgent: Callable[[], Awaitable[bool]]
     """Whether somebody waits for the job; asked when a provider has failed, since that may change while one is tried."""
 
-    async def ask(self, material: Material, wishes: Wishes, book: Book, *, deadline_s: float) -> Answered:
+    async def ask(self, request: Request, material: Material, book: Book, *, deadline_s: float) -> Answered:
         """The first answer that passes. Raises the failure that decides what becomes of the job when there is none."""
         failures: list[PrecompactError] = []
-        request = request_of(material, wishes, book.job)
         for place, provider in enumerate(self.providers, start=1):
             try:
                 return await self._try(provider, request, book, material, deadline_s)
@@ -191,7 +190,7 @@ def request_of(material: Material, wishes: Wishes, job: JobTag) -> Request:
         focus=wishes.focus,
         attempt=job.attempt,
         previous="" if keeps_base else snapshot.base.summary,
-        opening=snapshot.base.insert,
+        opening=snapshot.opening,
         edits=snapshot.held.edits,
         model=snapshot.view.model,
     )

@@ -53,6 +53,8 @@ def draft_clearing(snapshot: Snapshot, plan: Clearing, job: JobTag, preset: Pres
         "saved": plan.saved,
         "carried": None if base.carried is None else base.carried.to_json(),
         "pinned": base.pinned,
+        "summary": base.summary,
+        "since_rebuild": base.since_rebuild,
     }
     before = snapshot.tokens_before(plan.through)
     tag = CandidateTag(

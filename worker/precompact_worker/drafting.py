@@ -106,7 +106,7 @@ def draft(
     pinned = _pinned(snapshot, plan)
     refused = job.kind is JobKind.OVERFLOW
     insert = _insert(material, text, pinned, refused=refused)
-    entries = snapshot.between(snapshot.base.upto, plan.upto)
+    entries = snapshot.between(snapshot.made_from, plan.upto)
     seen = coverage(entries, entries)
     if seen_tokens is not None:
         kept = sum(entry.tokens for entry in entries if entry.seq < plan.summary_from)
@@ -118,6 +118,7 @@ def draft(
         "pinned": [entry.seq for entry in pinned],
         "coverage": {"seen_tokens": seen.seen_tokens, "covered_tokens": seen.covered_tokens},
         "evidence": round(evidence, 4),
+        "since_rebuild": snapshot.base.since_rebuild + 1,
         "calls": list(calls),
     }
     opening: list[Message] = insert
@@ -199,7 +200,7 @@ def _insert(material: Material, text: str, pinned: Sequence[Entry], *, refused: 
             text,
             pinned,
             covered=material.covered,
-            earlier=snapshot.base.insert,
+            earlier=snapshot.opening,
             overflow_tail=tail,
         )
         return list(rendered)

@@ -79,7 +79,8 @@ def make_plan(snapshot: Snapshot, wishes: Wishes, *, keep_tokens: int, rule: Cut
     upto, turn_start = _upto(snapshot, wishes, max(start, current), keep_tokens, rule)
     if turn_start is not None and turn_start < start:
         turn_start = None
-    return Plan(upto=upto, summary_from=start, keeps_base=wishes.start is not None, turn_start=turn_start)
+    made_from = snapshot.made_from if wishes.start is None else start
+    return Plan(upto=upto, summary_from=made_from, keeps_base=wishes.start is not None, turn_start=turn_start)
 
 
 def _upto(

@@ -17,9 +17,10 @@ from precompact_shared.store.executor import AsyncStore
 from precompact_shared.store.ops import SessionOps
 from precompact_shared.store.tenants import load_policy
 from precompact_shared.store.types import Answer
-from precompact_worker.attempt import Attempt, Ended, Tools
+from precompact_worker.attempt import Attempt
 from precompact_worker.patience import patiently
 from precompact_worker.providers.clients import Clients
+from precompact_worker.tools import Ended, Tools
 
 log = get_logger()
 

@@ -15,8 +15,8 @@ from precompact_shared.errors import Configuration
 from precompact_shared.patience import await_layout
 from precompact_shared.settings import Settings
 from precompact_shared.store import AsyncStore, async_client, sync_client
-from precompact_worker.attempt import Ended
 from precompact_worker.run import Ref, Runner
+from precompact_worker.tools import Ended
 
 T = TypeVar("T")
 DRAIN_GRACE_S = 1.0

@@ -71,6 +71,8 @@ class Announcement(msgspec.Struct, frozen=True, omit_defaults=True):
     upto: int
     prefix: str
     through: int = 0
+    basis: str = ""
+    """What its summary will be made of, and why: a word of the engine's."""
 
 
 def _packed(entries: Sequence[NewEntry]) -> list[Argument]:

@@ -186,6 +186,8 @@ class JobTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     upto: int | None = None
     through: int = 0
     prefix: str | None = None
+    basis: str | None = None
+    """What its summary is made of: `originals:…`, or `previous:…` with the reason why."""
     deadline_ms: int = 0
     not_before_ms: int = 0
     hurried: bool = False

@@ -236,6 +236,10 @@ class SummaryRule:
     """What a writer is told besides the sections."""
     result_ends: Ends
     """What a writer sees of one tool result; with head and tail 0 always the whole of it."""
+    rebuild_every: int
+    """Every so many generations one is made of the originals instead of the previous one; 0 = none."""
+    rebuild_max_tokens: int
+    """Of originals that are read again for it, in tokens of the session's model; with more of them it is left out. 0 = any number."""
     split_max_tokens: int
     split_heading: str
     split_sections: tuple[Section, ...]

@@ -13,6 +13,7 @@ from precompact_shared.engine.summary.coverage import Coverage, coverage
 from precompact_shared.engine.summary.evidence import Evidence, Score, add_missing, evidence_of, score
 from precompact_shared.engine.summary.extract import extract
 from precompact_shared.engine.summary.facts_by_code import MODEL_SHARE, add_facts
+from precompact_shared.engine.summary.rebuild import Basis, Ground, choose_basis
 from precompact_shared.engine.summary.render import Summary, render
 from precompact_shared.engine.summary.template import split_template, template
 from precompact_shared.engine.summary.transcript import Spoken, joined, segments, spoken
@@ -20,9 +21,11 @@ from precompact_shared.engine.summary.transcript import Spoken, joined, segments
 __all__ = [
     "MODEL_SHARE",
     "Accepted",
+    "Basis",
     "Carried",
     "Coverage",
     "Evidence",
+    "Ground",
     "RejectReason",
     "Rejected",
     "Score",
@@ -31,6 +34,7 @@ __all__ = [
     "add_facts",
     "add_missing",
     "check_summary",
+    "choose_basis",
     "coverage",
     "evidence_of",
     "extract",

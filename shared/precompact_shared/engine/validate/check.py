@@ -97,9 +97,9 @@ def inner_parts(part: Message) -> list[dict[str, Any]]:
     return [inner for inner in content if isinstance(inner, dict)] if isinstance(content, list) else []
 
 
-def text_of(owner: Message, key: str) -> str:
-    """The string under `key`, empty if it is none."""
-    value = owner.get(key)
+def text_of(owner: object, key: str) -> str:
+    """The string under `key`, empty if it is none or the owner is no object."""
+    value = owner.get(key) if isinstance(owner, dict) else None
     return value if isinstance(value, str) else ""
 
 

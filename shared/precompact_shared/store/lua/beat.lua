@@ -20,6 +20,7 @@ if ARGV[7] ~= '' then
   local a = cjson.decode(ARGV[7])
   if a.upto > reach(a) or chain_at(reach(a)) ~= a.prefix then return cjson.encode({o='lost', reason='version_changed'}) end
   job.upto, job.through, job.prefix = a.upto, a.through, a.prefix
+  job.basis = a.basis
 end
 job.lease_until_ms = NOW + lease
 save_job(job)
