@@ -102,7 +102,7 @@ def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
     made = [_made(call, measured=taken.is_measured(call)) for call in taken.calls]
     calls, left_out = _continuing(made, len(made))
     return Recording(
-        name=path.stem + (f"__sidechain{sidechain}" if sidechain else ""),
+        name=(log.kept_as or path.stem) + (f"__sidechain{sidechain}" if sidechain else ""),
         format=session.format,
         model=session.model,
         system=session.system,

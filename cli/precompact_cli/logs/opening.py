@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,8 @@ def read_log(path: Path, session: str | None = None) -> Session | None:
         store, named = found
         sessions = store.sessions()
         chosen = choose(sessions, session or named)
-        return assemble(read_store(store, sessions, chosen), tool=OpenCode.tool, wire=OpenCode.format)
+        read = assemble(read_store(store, sessions, chosen), tool=OpenCode.tool, wire=OpenCode.format)
+        return replace(read, kept_as=chosen.id)
     if session is not None:
         raise InputRefused("The file holds one session; only a store of OpenCode has several to choose from.")
     with path.open("rb") as stream:

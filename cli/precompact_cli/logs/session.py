@@ -74,6 +74,8 @@ class Session:
     """The first of them, see `damaged`."""
     damaged: int = 0
     """Lines that could not be read."""
+    kept_as: str | None = None
+    """Its id, where it is one of many that are kept together."""
 
     def history(self) -> View:
         """All that was said."""

@@ -152,10 +152,10 @@ def test_a_session_of_several_can_be_asked_for(tmp_path: Path) -> None:
     """By its id; a log that holds one session has none to choose from."""
     path = str(write_database(tmp_path / "opencode.db", [kept("ses_1", 1), kept("ses_2", 2)]))
     names = [
-        json.loads(run("inspect", path, "--json", *more).stdout)["log"]["tool"]
+        json.loads(run("inspect", path, "--json", *more).stdout)["name"]
         for more in ([], ["--session", "ses_1"])
     ]
-    assert names == ["opencode", "opencode"]
+    assert names == ["ses_2", "ses_1"]
     refused = run("inspect", path, "--session", "ses_9")
     assert (refused.exit_code, "ses_2, ses_1" in refused.stderr) == (2, True)
     assert json.loads(run("compact", path, "--session", "ses_1", "--json").stdout)["skipped"]
