@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,38 +9,47 @@ from openai import OpenAI
 
 from examples import anthropic_loop, openai_chat_loop, openai_loop
 from precompact import Client, Session
-from tests.contract.scripted_http import ScriptedProvider, Turn, scripted_provider
+from precompact_standin import Reply, ToolCall
+from tests.contract.scripted_provider import ScriptedProvider, scripted_provider
+from tests.support.standin import Served
 from tests.unit.client.fake_service import FakeService
 
+
+def read(path: str) -> ToolCall:
+    """A call of the tool that reads."""
+    return ToolCall(name="read", input={"path": path})
+
+
 SCRIPT = (
-    Turn("I look around first.", [("read", {"path": "a.py"}), ("read", {"path": "b.py"})]),
-    Turn(calls=[("read", {"path": "missing.py"})]),
-    Turn(calls=[("count", {"upto": 3})]),
-    Turn("There are two files."),
+    Reply(text="I look around first.", thinking="Where to begin?", calls=(read("a.py"), read("b.py"))),
+    Reply(thinking="There may be more.", calls=(read("missing.py"),)),
+    Reply(calls=(ToolCall(name="count", input={"upto": 3}),)),
+    Reply(text="There are two files."),
 )
 FILES = {"a.py": "print('a')\n", "b.py": "print('b')\n"}
 TOOLS: dict[str, Callable[..., str]] = {
     "read": lambda path: FILES[path],
     "count": lambda upto: " ".join(str(number) for number in range(upto)),
 }
+QUICK: dict[str, Any] = {"api_key": "sk-test", "max_retries": 0}
 Loop = Callable[[ScriptedProvider, Session], str]
 
 
 def anthropic_run(provider: ScriptedProvider, session: Session) -> str:
     """The Anthropic example on the scripted provider."""
-    with Anthropic(base_url=provider.url, api_key="sk-test", max_retries=0) as llm:
+    with Anthropic(base_url=provider.url, http_client=provider.anthropic_http(), **QUICK) as llm:
         return anthropic_loop.run(llm, session, "What files are there?", TOOLS, [])
 
 
 def responses_run(provider: ScriptedProvider, session: Session) -> str:
     """The OpenAI Responses example."""
-    with OpenAI(base_url=f"{provider.url}/v1", api_key="sk-test", max_retries=0) as llm:
+    with OpenAI(base_url=f"{provider.url}/v1", http_client=provider.openai_http(), **QUICK) as llm:
         return openai_loop.run(llm, session, "What files are there?", TOOLS, [])
 
 
 def chat_run(provider: ScriptedProvider, session: Session) -> str:
     """The Chat Completions example."""
-    with OpenAI(base_url=f"{provider.url}/v1", api_key="sk-test", max_retries=0) as llm:
+    with OpenAI(base_url=f"{provider.url}/v1", http_client=provider.openai_http(), **QUICK) as llm:
         return openai_chat_loop.run(llm, session, "What files are there?", TOOLS, [])
 
 
@@ -55,10 +64,9 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def provider() -> Iterator[ScriptedProvider]:
-    """The scripted provider, listening."""
-    with scripted_provider(SCRIPT) as listening:
-        yield listening
+def provider(standin: Served) -> ScriptedProvider:
+    """The stand-in with the script."""
+    return scripted_provider(standin, SCRIPT)
 
 
 def asked(provider: ScriptedProvider, number: int) -> list[dict[str, Any]]:

@@ -23,9 +23,10 @@ from precompact import (
     Status,
     UnseenEndError,
 )
-from tests.contract.scripted_http import ScriptedProvider, scripted_provider
+from tests.contract.scripted_provider import ScriptedProvider, scripted_provider
 from tests.contract.test_agent_loops import LOOPS, SCRIPT
 from tests.support.service import Service
+from tests.support.standin import Served
 
 
 def said(number: int) -> dict[str, str]:
@@ -297,15 +298,14 @@ async def test_the_asyncio_client_speaks_the_same(service: Service) -> None:
 
 @pytest.mark.parametrize("wire", LOOPS)
 def test_an_agent_loop_plays_against_the_real_service(
-    client: Client, service: Service, monkeypatch: pytest.MonkeyPatch, wire: str
+    client: Client, service: Service, standin: Served, wire: str
 ) -> None:
-    """The examples, a scripted provider and the API: nobody refuses anything."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with scripted_provider(SCRIPT) as provider:
-        session = client.session(wire, format=wire, window=100_000)
-        assert LOOPS[wire](provider, session) == "There are two files."
-        session.flush()
-        assert _asked(provider) == stored(service, wire)[: len(_asked(provider))]
+    """The examples, the stand-in and the API: nobody refuses anything."""
+    provider = scripted_provider(standin, SCRIPT)
+    session = client.session(wire, format=wire, window=100_000)
+    assert LOOPS[wire](provider, session) == "There are two files."
+    session.flush()
+    assert _asked(provider) == stored(service, wire)[: len(_asked(provider))]
     assert provider.refusals == []
     assert stored(service, wire) == session.messages
 
