@@ -53,17 +53,16 @@ class Block:
 
 BLOCKS = (
     Block(rows.TRUTHFUL, rows.CLOSE, tuple(Way), 8),
-    Block(rows.TRUTHFUL, rows.PREFIX_WINS, tuple(Way), 3),
-    Block(rows.TRUTHFUL, rows.TRANSCRIPT_WINS, tuple(Way), 3),
+    Block(rows.TRUTHFUL, rows.PREFIX_WINS, PRICED, 3),
+    Block(rows.TRUTHFUL, rows.TRANSCRIPT_WINS, PRICED, 2),
     Block(rows.TRUTHFUL, rows.OPENAI, tuple(Way), 2),
     Block(rows.SLOW, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.HOUR, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.EXPIRED, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.UNMARKED, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.EVICTED, rows.PREFIX_WINS, PRICED, 5),
-    Block(rows.NOWHERE, rows.PREFIX_WINS, PRICED, 3),
-    Block(rows.OTHER_WORKSPACE, rows.PREFIX_WINS, PRICED, 2),
-    Block(rows.OTHER_WORKSPACE, rows.CLOSE, PRICED, 2),
+    Block(rows.NOWHERE, rows.PREFIX_WINS, PRICED, 2),
+    Block(rows.OTHER_WORKSPACE, rows.PREFIX_WINS, PRICED, 4),
     Block(rows.OTHER_WORKSPACE, rows.OPENAI, PRICED, 2),
     Block(rows.CONCURRENT, rows.PREFIX_WINS, PRICED, 2),
 )

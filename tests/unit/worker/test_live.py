@@ -135,20 +135,46 @@ def live(**fields: Any) -> LivePrefix:
 )
 def test_warmth_is_what_was_seen(told: AgentCache | None, jobs: tuple[JobTag, ...], warmth: Warmth) -> None:
     """By the agent or by us; a miss of ours, the first call's or a later one's, outweighs all hits of the agent's."""
-    assert seen_of(view(agent_cache=told), jobs, POLICY).warmth is warmth
+    assert seen_of(record(view=view(agent_cache=told), jobs=jobs), POLICY).warmth is warmth
 
 
 def test_an_agent_that_never_told_its_cache_counts_as_warm_only_while_it_is_active() -> None:
     """One call of ours will say."""
     idle = view(last_at_ms=NOW - 400_000)
-    assert seen_of(idle, (), POLICY).warmth is Warmth.UNSEEN
-    assert seen_of(idle, (), Policy(cache_ttl_s=3_600)).warmth is Warmth.WARM
+    assert seen_of(record(view=idle), POLICY).warmth is Warmth.UNSEEN
+    assert seen_of(record(view=idle), Policy(cache_ttl_s=3_600)).warmth is Warmth.WARM
 
 
 def test_the_share_is_what_the_agents_marks_keep() -> None:
     """Marks that stand early keep little of the prompt."""
     told = AgentCache(NOW, 100_000, 60_000, 0)
-    assert seen_of(view(agent_cache=told), (), POLICY) == Seen(Warmth.WARM, 0.6)
+    assert seen_of(record(view=view(agent_cache=told)), POLICY) == Seen(Warmth.WARM, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("calls", "read", "model", "warmth"),
+    [
+        (4, 200_000, MODEL, Warmth.COLD),
+        (4, 300_000, MODEL, Warmth.WARM),
+        (3, 0, MODEL, Warmth.WARM),
+        (9, 0, "another-model", Warmth.WARM),
+    ],
+)
+def test_what_two_sessions_found_out_holds_for_the_tenant(
+    calls: int, read: int, model: str, warmth: Warmth
+) -> None:
+    """Until its day is over: a key of another workspace never hits."""
+    day = DaySpent(
+        day="d",
+        provider="anthropic",
+        model=model,
+        mode="prefix",
+        calls=calls,
+        cache_read_tokens=read,
+        cache_write_tokens=400_000 - read,
+    )
+    told = record(view=view(agent_cache=agent(88_000)), spent=(day,))
+    assert seen_of(told, POLICY).warmth is warmth
 
 
 def test_a_hit_of_a_second_call_is_no_sighting() -> None:

@@ -26,6 +26,11 @@ ASKING_TOKENS = 1_000
 USUAL_OUTPUT_TOKENS = 2_600
 """Of a summary, in o200k tokens, before the tenant has had one: the six that stand in recorded sessions have 2,474 to
 3,359, the middle of them 2,650, whatever was allowed."""
+TELLING_CALLS = 4
+"""So many calls with the prefix on a tenant's day, and less than `COLD_SHARE` of their prompts read, mean cold for all
+its sessions: two sessions have found out."""
+COLD_SHARE = 0.6
+"""A miss followed by a second call that reads it back reads half."""
 MOST_CALLS = 2
 """For one part of a summary: the first, and the one that is told what is missing."""
 
@@ -110,27 +115,37 @@ def live_prefix(record: Record, policy: Policy, request: Request) -> LivePrefix 
         prompt_tokens=prompt,
         transcript_tokens=sum(one.tokens for one in said) + count_text(request.previous),
         habit=habit_of(record, request.max_tokens),
-        seen=seen_of(view, record.jobs, policy) if matches_cache(content) else Seen(Warmth.COLD),
+        seen=seen_of(record, policy) if matches_cache(content) else Seen(Warmth.COLD),
         reads_back=reads_back(record.jobs),
         sends_tail=sends_tail,
     )
 
 
-def seen_of(view: SessionView, jobs: Iterable[JobTag], policy: Policy) -> Seen:
+def seen_of(record: Record, policy: Policy) -> Seen:
     """What our calls and the agent's usage told of the cache.
 
     An agent that never told any counts as warm while it is active, until a call of ours says no.
     """
-    ours, told = sightings(jobs), view.agent_cache
+    view, told = record.view, record.view.agent_cache
+    if is_cold_for_tenant(record.spent, view.model):
+        return Seen(Warmth.COLD)
     agent = None
     if told is not None:
         plain = max(0, told.prompt_tokens - told.read_tokens - told.written_tokens)
         agent = Sighting(told.at_ms, Usage(plain, told.read_tokens, told.written_tokens, 0))
-    found = look(ours, agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
+    found = look(sightings(record.jobs), agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
     is_active = 0 <= view.now_ms - view.last_at_ms <= policy.cache_ttl_s * 1000
     if found.warmth is Warmth.UNSEEN and told is None and is_active:
         return Seen(Warmth.WARM, 1.0)
     return found
+
+
+def is_cold_for_tenant(spent: Iterable[DaySpent], model: str | None) -> bool:
+    """Whether our calls with the prefix on a tenant's day found too little: its key may be of another workspace."""
+    told = [one for one in spent if one.mode == MODE and one.model == model]
+    prompts = sum(one.input_tokens + one.cache_read_tokens + one.cache_write_tokens for one in told)
+    read = sum(one.cache_read_tokens for one in told)
+    return sum(one.calls for one in told) >= TELLING_CALLS and read < COLD_SHARE * prompts
 
 
 def sightings(jobs: Iterable[JobTag]) -> list[Sighting]:
