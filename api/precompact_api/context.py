@@ -57,12 +57,17 @@ async def _project_native(
     family = family_of(view.model)
     is_native = frozen.native is not None and frozen.native.family == family
     if not is_native:
-        # Behind a summary that the provider did not sign, thinking has to go (A11).
-        tail = await read_entries(service, view, list(range(frozen.keep_from, view.length)))
-        wire = Format(view.format)
-        held = merge_edits(tail, tail_edits(wire, tail), held)
+        held = await readable_edits(service, view, frozen.keep_from, held)
     edits = await context_edits(service, view, frozen.keep_from, held, marks)
     return Projection(view.checkpoint, frozen.insert_for(family), frozen.keep_from, edits, native=is_native)
+
+
+async def readable_edits(
+    service: Service, view: SessionView, keep_from: int, held: tuple[Edit, ...]
+) -> tuple[Edit, ...]:
+    """The held edits, and those of a tail behind a summary that its provider did not sign: thinking goes (A11)."""
+    tail = await read_entries(service, view, list(range(keep_from, view.length)))
+    return merge_edits(tail, tail_edits(Format(view.format), tail), held)
 
 
 async def frozen_context(service: Service, view: SessionView, cid: str) -> FrozenContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,14 @@ class CandidateBody(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
+class Rendering:
+    """One way in which a checkpoint opens a context. `is_readable`: the summary beside a block, for other models."""
+
+    messages: list[dict[str, Any]]
+    is_readable: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FrozenContext:
     """Parsed once. `insert` holds each message's own bytes."""
 
@@ -59,9 +67,11 @@ class FrozenContext:
             return self.insert
         return tuple(self.native.readable)
 
-    def messages(self) -> list[dict[str, Any]]:
-        """The insert as parsed messages."""
-        return [msgspec.json.decode(raw) for raw in self.insert]
+    def renderings(self) -> Iterator[Rendering]:
+        """All that may ever have opened a context with this checkpoint, as parsed messages."""
+        yield Rendering([msgspec.json.decode(raw) for raw in self.insert], is_readable=False)
+        if self.native is not None:
+            yield Rendering([msgspec.json.decode(raw) for raw in self.native.readable], is_readable=True)
 
 
 _stored = msgspec.json.Decoder(_Stored).decode

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from precompact_api.clearing import CLEARING
-from precompact_api.context import frozen_context, valid_edits
+from precompact_api.context import frozen_context, readable_edits, valid_edits
 from precompact_api.ingest import Reader
 from precompact_api.problems import Code, Problem
 from precompact_api.repairs import context_edits, read_entries
 from precompact_api.service import Service
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.identity import canonical, digest
-from precompact_shared.engine.types import Edit
+from precompact_shared.engine.types import Edit, Message
 from precompact_shared.store import reading
 from precompact_shared.store.types import CheckpointTag, NewEntry, SessionView
 
@@ -42,18 +42,36 @@ class Opening:
 async def find_opening(
     service: Service, view: SessionView, reader: Reader, entries: Sequence[NewEntry]
 ) -> Opening | None:
-    """The newest checkpoint whose whole insert the list opens with; None when it opens with none of them."""
+    """The newest checkpoint whose whole insert the list opens with; None when it opens with none of them.
+
+    A provider's block counts in both its forms: a context may come back that was made for another model.
+    """
     keys = service.session(view.tenant, view.session)
     chain = await service.read(reading.checkpoints(keys))
     for tag in reversed(chain):
         frozen = await frozen_context(service, view, tag.cid)
-        insert = [
-            digest(canonical(reader.format, message), reader.digest_key) for message in frozen.messages()
-        ]
-        if insert and [entry.digest for entry in entries[: len(insert)]] == insert:
-            edits = await valid_edits(service, replace_checkpoint(view, tag.cid), frozen)
-            return Opening(len(insert), frozen.keep_from, edits)
+        for rendering in frozen.renderings():
+            size = len(rendering.messages)
+            if size and _digests(reader, rendering.messages) == [entry.digest for entry in entries[:size]]:
+                edits = await valid_edits(service, replace_checkpoint(view, tag.cid), frozen)
+                if rendering.is_readable:
+                    edits = await readable_edits(service, view, frozen.keep_from, edits)
+                return Opening(size, frozen.keep_from, edits)
     return await _cleared_only(service, view, chain)
+
+
+async def opens_with_ours(
+    service: Service, view: SessionView, reader: Reader, entries: Sequence[NewEntry]
+) -> bool:
+    """Whether a list begins with what stands for a checkpoint, whatever it says it is; then it never rewinds."""
+    if view.checkpoint is None:
+        return False
+    opening = await find_opening(service, view, reader, entries)
+    return opening is not None and opening.taken > 0
+
+
+def _digests(reader: Reader, messages: Sequence[Message]) -> list[str]:
+    return [digest(canonical(reader.format, message), reader.digest_key) for message in messages]
 
 
 async def _cleared_only(
@@ -118,7 +136,7 @@ async def _edited_forms(
     for entry in await read_entries(service, view, sorted({edit.seq for edit in edits})):
         own = [replace(edit, seq=0) for edit in edits if edit.seq == entry.seq]
         shown = apply_context([entry.message], (), 0, own)
-        forms[entry.seq] = [digest(canonical(reader.format, message), reader.digest_key) for message in shown]
+        forms[entry.seq] = _digests(reader, shown)
     return forms
 
 

@@ -13,7 +13,7 @@ from precompact_api.auth import Caller
 from precompact_api.bodies import AppendBody, PrepareBody, SeenBody, UsageBody, View
 from precompact_api.ingest import Batch, Reader, ingest
 from precompact_api.problems import Code, Problem, refusal
-from precompact_api.recognition import find_opening, match_context
+from precompact_api.recognition import match_context, opens_with_ours
 from precompact_api.service import Known, Service
 from precompact_shared.engine.estimate.states import UNSAID
 from precompact_shared.engine.types import Format
@@ -180,10 +180,8 @@ async def _whole_list(
         return await _first_list(service, call, reader, batch)
     if call.body.format not in {None, view.format}:
         raise Problem(Code.FORMAT_FIXED, history_version=view.version, length=view.length)
-    as_context = call.body.view is View.CONTEXT or (
-        bool(batch.ours) and await find_opening(service, view, reader, batch.entries) is not None
-    )
-    if as_context:
+    as_context = call.body.view is View.CONTEXT
+    if as_context or await opens_with_ours(service, view, reader, batch.entries):
         matched = await match_context(service, view, reader, batch.entries, batch.ours)
         seen = _seen(call.body.seen) or Seen(view.version, view.length)
         seen = Seen(seen.version, min(seen.length, matched.pos))
