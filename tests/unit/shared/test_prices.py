@@ -47,7 +47,16 @@ def test_a_policys_prices_come_first_the_longest_prefix_before_others() -> None:
 def test_names_lose_vendor_and_region() -> None:
     """What stands in front says whose servers, not which model."""
     assert bare_name("openai/gpt-4.1") == "gpt-4.1"
-    assert bare_name("us.anthropic.claude-x-v1:0") == "claude-x-v1:0"
+    assert bare_name("us.anthropic.claude-x-v1:0") == "claude-x"
+
+
+def test_an_hour_of_cache_has_a_price_of_its_own() -> None:
+    """At vendors that sell it."""
+    claude, gpt = known_price("claude-sonnet-5-5"), known_price("gpt-5.6")
+    assert claude is not None
+    assert gpt is not None
+    assert claude.cache_write_hour == pytest.approx(2 * claude.input)
+    assert gpt.cache_write_hour == gpt.cache_write
 
 
 @pytest.mark.parametrize(
