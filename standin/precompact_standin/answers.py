@@ -43,6 +43,8 @@ class Answer:
     events: Sequence[Event] | None = None
     error_events: Mapping[str, bytes] = field(default_factory=dict)
     """Events for a fault in mid-stream, by its kind."""
+    ping: bytes = b": still there\n\n"
+    """A sign of life in a stream."""
     closing_events: int = 1
     """How many events at the end say that it is the end: a cut stream has none of them."""
     tokens: int = 0

@@ -13,6 +13,7 @@ from precompact_standin.scenario import Fault, FaultKind, Pace
 
 ABORT = "standin.abort"
 """Key of the scope under which the outermost application keeps how to reset the connection."""
+PING_EVERY_S = 0.05
 _STREAM_ENDS = frozenset({FaultKind.CUT_STREAM, FaultKind.ERROR_EVENT, FaultKind.FLAT_ERROR_EVENT})
 
 
@@ -88,7 +89,15 @@ class Delivery:
             return True
         if fault.kind is FaultKind.STALLED_STREAM:
             await _stall(receive, fault.duration_s)
+        if fault.kind is FaultKind.PINGED_STREAM:
+            await self._ping(fault.duration_s, send)
         return False
+
+    async def _ping(self, duration_s: float, send: Send) -> None:
+        """Signs of life, and nothing else; a client that has gone makes no difference."""
+        for _ in range(max(1, int(duration_s / PING_EVERY_S))):
+            await send({"type": "http.response.body", "body": self.answer.ping, "more_body": True})
+            await asyncio.sleep(PING_EVERY_S)
 
 
 async def _stall(receive: Receive, duration_s: float) -> None:

@@ -17,6 +17,7 @@ ON_THE_WAY = frozenset(
         FaultKind.CUT_STREAM,
         FaultKind.RESET_STREAM,
         FaultKind.STALLED_STREAM,
+        FaultKind.PINGED_STREAM,
         FaultKind.ERROR_EVENT,
         FaultKind.FLAT_ERROR_EVENT,
         FaultKind.SLOW_FIRST_BYTE,

@@ -46,6 +46,8 @@ class FaultKind(StrEnum):
     CUT_STREAM = "cut_stream"
     RESET_STREAM = "reset_stream"
     STALLED_STREAM = "stalled_stream"
+    PINGED_STREAM = "pinged_stream"
+    """Nothing but signs of life for `duration_s`, then the rest."""
     ERROR_EVENT = "error_event"
     FLAT_ERROR_EVENT = "flat_error_event"
     SLOW_FIRST_BYTE = "slow_first_byte"

@@ -351,6 +351,13 @@ WAY: tuple[Case, ...] = (
         ends=same(ProviderTimeout, "timeout"),
     ),
     Case(
+        id="only-pings",
+        where="stream",
+        fault=_fault(K.PINGED_STREAM, duration_s=3),
+        fields=QUICK,
+        ends=same(ProviderTimeout, "timeout"),
+    ),
+    Case(
         id="ends-early",
         where="stream",
         fault=_fault(K.CUT_STREAM),

@@ -25,7 +25,21 @@ from tests.support.standin import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SERVERS = (*TEXT, *NATIVE)
-ROWS = list(rows())
+OFTEN = {
+    *("anthropic", "anthropic-json", "anthropic-bedrock-signed", "anthropic-bedrock-signed-json"),
+    *("responses", "responses-json", "chat", "chat-json", "azure-chat"),
+    *("native-anthropic", "native-bedrock", "native-compact", "native-trigger"),
+    *(one.name for one in CALLER),
+}
+"""Each dialect and way at least once; the same failures on the other platforms are slow tests."""
+ROWS = [
+    pytest.param(
+        *row,
+        id=f"{row[0].name}-{row[1].id}",
+        marks=[] if row[0].name in OFTEN else [pytest.mark.slow],
+    )
+    for row in rows()
+]
 WHO: dict[str, Any] = {"keys": {KEY: "ours", ACCESS_KEY: "ours"}, "signers": {ACCESS_KEY: SECRET}}
 """Nobody else is let in, and a signature has to be right."""
 SAID = Scenario(script=(Step(reply=Spoken(text="a record")),), **WHO)
@@ -135,9 +149,7 @@ async def test_what_was_read_from_a_cache_is_told_apart(
         assert read > 1_000
 
 
-@pytest.mark.parametrize(
-    ("backend", "case", "end"), ROWS, ids=[f"{backend.name}-{case.id}" for backend, case, _ in ROWS]
-)
+@pytest.mark.parametrize(("backend", "case", "end"), ROWS)
 async def test_every_failure_has_its_family_and_is_on_record(
     standin: Served, clients: Clients, backend: Backend, case: Case, end: End
 ) -> None:
@@ -180,6 +192,19 @@ async def test_a_server_without_compact_is_asked_by_trigger_from_then_on(
     assert again.outcomes == ["ok"]
     paths = [entry["url"] for entry in standin.requests]
     assert paths == ["/v1/responses/compact", "/v1/responses", "/v1/responses"]
+
+
+@pytest.mark.parametrize("backend", [one for one in TEXT if one.streams], ids=lambda one: str(one.name))
+async def test_a_server_that_says_it_is_still_at_work_is_waited_for(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """Pings and comments, which the SDKs keep to themselves, are life: long prompts are read for minutes."""
+    fault = Fault(kind=FaultKind.PINGED_STREAM, duration_s=1)
+    begin(standin, backend, FaultRule(fault=fault))
+    asked = Asked(backend, standin, clients, {"idle_timeout_s": 0.6})
+    begun_s = monotonic_s()
+    assert (await asked.reply()).text == "a record"
+    assert monotonic_s() - begun_s > 0.9
 
 
 PARAMS = {

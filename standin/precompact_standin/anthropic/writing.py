@@ -19,7 +19,11 @@ def written(
     if not stream:
         return as_json(message, tokens=tokens, on_begin=on_begin)
     return Answer(
-        events=list(_events(message, tokens)), error_events=errors, on_begin=on_begin, tokens=tokens
+        events=list(_events(message, tokens)),
+        error_events=errors,
+        ping=_event("ping").data,
+        on_begin=on_begin,
+        tokens=tokens,
     )
 
 

@@ -33,7 +33,9 @@ def invoke_stream(state: State, call: Call) -> Answer:
     made.body["stream"] = True
     answer = messages(state, made)
     events = [event for event in answer.events or () if not event.data.startswith(b"event: ping")]
-    streamed = replace(answer, events=_reframed(events), error_events=error_events(call.fault))
+    ping = eventstream.chunk({"type": "ping"})
+    errors = error_events(call.fault)
+    streamed = replace(answer, events=_reframed(events), error_events=errors, ping=ping)
     return streamed.with_headers({"content-type": eventstream.MEDIA_TYPE})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import aclosing
 from typing import Any
 
 from precompact_shared.engine.types import Format
@@ -14,7 +13,7 @@ from precompact_worker.prompting import Ask
 from precompact_worker.providers.anthropic_verdicts import judge_failure, judge_reply
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.replies import read_whole
-from precompact_worker.providers.speaking import Said, guarded, lively, named, plain, shaped
+from precompact_worker.providers.speaking import Said, guarded, heard, named, plain, shaped
 from precompact_worker.providers.verdicts import Finding
 
 NAMED = frozenset({"model", "max_tokens", "messages", "system", "service_tier", "extra_body"})
@@ -54,7 +53,7 @@ class AnthropicSpeaker:
         client, reading = self._clients.anthropic(self._spec), _Reading(call)
         stream = await client.messages.create(stream=True, **arguments)
         call.request_id = request_id_of(stream.response.headers)
-        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
+        async with heard(stream, self._spec.idle_timeout_s) as events:
             async for event in events:
                 reading.take(plain(event))
         return Said(reading.text, judge_reply(reading.stop_reason, reading.text))

@@ -176,8 +176,8 @@ def _kept(talk: Talk, *names: str) -> dict[str, Any]:
 
 
 def _no_such_path(failure: Failure) -> bool:
-    """404, 405 or 501 that is not about the model."""
-    return failure.status in {404, 405, 501} and failure.code != "model_not_found"
+    """404, 405 or 501 that names nothing else it did not find, such as the model."""
+    return failure.status in {404, 405, 501} and failure.code in {"", "404", "not_found", "unknown_url"}
 
 
 ON_DEMAND = Way(

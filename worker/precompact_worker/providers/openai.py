@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import aclosing
 from typing import Any
 
 from precompact_shared.engine.types import Format
@@ -15,7 +14,7 @@ from precompact_worker.prompting import Ask
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.openai_verdicts import judge_choice, judge_failure
 from precompact_worker.providers.replies import judge_final, read_whole, texts_of, words_of
-from precompact_worker.providers.speaking import Said, guarded, lively, named, plain, shaped
+from precompact_worker.providers.speaking import Said, guarded, heard, named, plain, shaped
 from precompact_worker.providers.verdicts import Failure, Finding
 
 NAMED = frozenset({"model", "messages", "input", "instructions", "extra_body"})
@@ -59,7 +58,7 @@ class OpenAISpeaker:
         reading = _ChatReading(call) if self._spec.api is Api.CHAT else _ResponseReading(call)
         stream = await part.create(stream=True, **named(body, NAMED))
         call.request_id = request_id_of(stream.response.headers)
-        async with stream, aclosing(lively(aiter(stream), self._spec.idle_timeout_s)) as events:
+        async with heard(stream, self._spec.idle_timeout_s) as events:
             async for event in events:
                 reading.take(plain(event))
         return Said(reading.text, reading.finding())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Protocol, TypeVar
@@ -59,17 +60,27 @@ async def guarded(
         return judge(failure)
 
 
-async def lively(events: AsyncIterator[T], idle_s: float) -> AsyncGenerator[T, None]:
-    """The events; raises `IdleTimeout` when none comes for so many seconds."""
-    while True:
-        try:
-            async with asyncio.timeout(idle_s):
-                event = await anext(events)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            raise IdleTimeout from None
-        yield event
+def heard(stream: Any, idle_s: float) -> Any:
+    """An SDK's stream whose reading raises `IdleTimeout` when not a byte comes for so many seconds.
+
+    Bytes and not events: pings and comments, by which a server says that it is still at work, the SDKs keep to themselves.
+    """
+    read = stream.response.aiter_bytes
+
+    async def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+        async with aclosing(read(chunk_size)) as chunks:
+            while True:
+                try:
+                    async with asyncio.timeout(idle_s):
+                        chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise IdleTimeout from None
+                yield chunk
+
+    stream.response.aiter_bytes = aiter_bytes
+    return stream
 
 
 def shaped(take: Callable[[R, dict[str, Any]], None]) -> Callable[[R, dict[str, Any]], None]:
