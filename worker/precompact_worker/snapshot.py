@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from precompact_shared.engine.cut import safe_cuts
 from precompact_shared.engine.summary import Carried
 from precompact_shared.engine.types import Edit, Entry, Format, Message
 from precompact_shared.errors import Retryable
@@ -92,9 +93,13 @@ class Snapshot:
         return self.entries[start - first : stop - first]
 
     def sent_tail(self, upto: int) -> tuple[Entry, ...]:
-        """Entries from `upto` on, but none from the first call on that still waits for its result."""
-        waiting = min((seq for seq, _ in self.view.open), default=self.view.length)
-        return self.between(upto, max(upto, waiting))
+        """Entries from `upto` on, without those that belong to a call which still waits for its result."""
+        tail = self.between(upto, self.view.length)
+        waiting = min((seq for seq, _ in self.view.open if seq >= upto), default=None)
+        if waiting is None:
+            return tail
+        whole = (place for place in safe_cuts(self.format, tail) if upto + place <= waiting)
+        return tail[: max(whole, default=0)]
 
     def prefix(self, upto: int) -> str:
         """Chain digest of `[0, upto)`."""
