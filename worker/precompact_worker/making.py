@@ -13,8 +13,9 @@ from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
 from precompact_shared.store import reading
 from precompact_shared.store.spending import DaySpent, day_of, tenant_spent
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
-from precompact_worker.asking import Chain, SummaryRejected, check_reply, request_of
+from precompact_worker.asking import Chain, request_of
 from precompact_worker.book import Book
+from precompact_worker.checking import SummaryRejected, check_reply
 from precompact_worker.clearing import draft_clearing, enough_clearing, may_clear
 from precompact_worker.counter import StoreCounter
 from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
@@ -102,7 +103,9 @@ class Making:
         if not isinstance(providers[0], Extractive):
             await self._store_floor(material, request)
         chain = Chain(providers, self._tools.now_s, self._is_urgent)
-        answered = await chain.ask(request, material, self._book, deadline_s=deadline_s)
+        answered = await chain.ask(
+            request, self._book, covered_tokens=material.tokens_before, deadline_s=deadline_s
+        )
         return await asyncio.to_thread(
             draft,
             material,
@@ -169,7 +172,7 @@ class Making:
     def _draft_floor(self, material: Material, request: Request) -> Candidate | None:
         reply = render_facts(request)
         try:
-            check_reply(reply, material)
+            check_reply(reply, request, material.tokens_before)
         except SummaryRejected:
             return None
         return draft(material, self._job, reply.text, provider=Extractive.name, floor=True)

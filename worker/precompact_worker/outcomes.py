@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from precompact_shared.engine.formats import InvalidEntry
 from precompact_shared.engine.recovery import wait_s
 from precompact_shared.errors import PrecompactError, Retryable
-from precompact_worker.asking import SummaryRejected
+from precompact_worker.checking import SummaryRejected
 from precompact_worker.planning import Nothing, Unsupported
 
 DELAY_FIRST_MS = 500

@@ -71,6 +71,11 @@ def first_ask(task: Task, max_tokens: int) -> Ask:
     return Ask(system=_read("system").strip(), turns=(Turn("user", text.strip()),), max_tokens=max_tokens)
 
 
+def head_note() -> str:
+    """What a writer is told of the head of a turn that the cut divides."""
+    return _read("head_note").strip()
+
+
 def nudge_text(problem: str, max_tokens: int) -> str:
     """What a record that cannot be used is answered with."""
     return _fill("nudge", problem=problem, words=words_of(max_tokens)).strip()

@@ -7,7 +7,7 @@ from redis.exceptions import ConnectionError as RedisGone
 
 from precompact_shared.engine.formats import InvalidEntry
 from precompact_shared.errors import Overflow, Permanent, Unavailable
-from precompact_worker.asking import SummaryRejected
+from precompact_worker.checking import SummaryRejected
 from precompact_worker.outcomes import DELAY_MOST_MS, Ending, outcome_of
 from precompact_worker.planning import Nothing, Unsupported
 from precompact_worker.providers.verdicts import ProviderFailed, ProviderRefused, ProviderTimeout

@@ -10,6 +10,13 @@ from precompact_shared.engine.summary.by_code import render_split, summarise_by_
 from precompact_shared.engine.summary.carried import Carried
 from precompact_shared.engine.summary.check import Accepted, Rejected, RejectReason, check_summary
 from precompact_shared.engine.summary.coverage import Coverage, coverage
+from precompact_shared.engine.summary.divided import (
+    budgets_of,
+    filling_presets,
+    head_preset,
+    join_parts,
+    whole_preset,
+)
 from precompact_shared.engine.summary.evidence import Evidence, Score, add_missing, evidence_of, score
 from precompact_shared.engine.summary.extract import extract
 from precompact_shared.engine.summary.facts_by_code import MODEL_SHARE, add_facts
@@ -33,11 +40,15 @@ __all__ = [
     "Summary",
     "add_facts",
     "add_missing",
+    "budgets_of",
     "check_summary",
     "choose_basis",
     "coverage",
     "evidence_of",
     "extract",
+    "filling_presets",
+    "head_preset",
+    "join_parts",
     "joined",
     "render",
     "render_split",
@@ -47,4 +58,5 @@ __all__ = [
     "spoken",
     "summarise_by_code",
     "template",
+    "whole_preset",
 ]

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from precompact_shared.engine.cut.plan import Cut
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.summary.carried import Carried
+from precompact_shared.engine.summary.divided import budgets_of, join_parts
 from precompact_shared.engine.summary.extract import extract
 from precompact_shared.engine.summary.render import Summary, render, render_sections
 from precompact_shared.engine.tokens import count_text
 from precompact_shared.engine.types import Entry, Format
-
-_LEAST_TOKENS = 64
-"""A part with less room than this says nothing."""
 
 
 def summarise_by_code(
@@ -45,8 +43,8 @@ def render_split(
     history: Carried, head: Carried, preset: Preset, max_tokens: int, focus: str | None = None
 ) -> Summary:
     """The summary of the history, then that of the head of the turn under its own heading; together within the bound."""
-    half = min(preset.summary.split_max_tokens, max_tokens // 2)
-    second = render_sections(head, preset.summary.split_sections, half, focus)
-    first = render(history, preset, max_tokens - half - _LEAST_TOKENS, focus)
-    text = f"{first.text}\n\n{preset.summary.split_heading}\n\n{second.text}"
+    budgets = budgets_of(preset, max_tokens)
+    second = render_sections(head, preset.summary.split_sections, budgets.head, focus)
+    first = render(history, preset, budgets.history, focus)
+    text = join_parts(first.text, second.text, preset)
     return Summary(text, count_text(text), (*first.sections, *second.sections))
