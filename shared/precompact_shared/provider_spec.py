@@ -103,7 +103,7 @@ class ProviderSpec(Frozen):
     api_version: str | None = Field(None, max_length=40, description="azure: version of its classic paths.")
     region: str | None = Field(None, max_length=40, description="bedrock: region.")
     stream: bool = Field(
-        default=True, description="Whether texts are streamed; false for servers and proxies that cannot."
+        default=True, description="Whether replies are streamed; false for servers and proxies that cannot."
     )
     service_tier: str | None = Field(None, max_length=20, description="Sent as it is.")
     call_timeout_s: float = Field(90, gt=0, le=3600, description="Seconds one call may take.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,13 +18,14 @@ from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Entry, Format
 from precompact_shared.errors import PrecompactError
 from precompact_shared.policy import Policy
-from precompact_shared.provider_spec import CallMode, ProviderSpec
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
 from precompact_shared.settings import Settings
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_worker.book import Book
 from precompact_worker.providers.base import Reply, Request
 from precompact_worker.providers.clients import Clients, host_of
 from precompact_worker.providers.registry import Desk, make_providers
+from precompact_worker.providers.verdicts import ProviderMisconfigured
 from tests.support.backends import ACCESS_KEY, KEY, SECRET, Backend
 from tests.support.standin import Served
 from tests.support.talk import turns
@@ -110,11 +112,20 @@ class Asked:
         spec = self.spec
         if self.forgets:
             self.clients.unknown_ways(spec).clear()
+        self._connect(spec)
         counter = PostingCaller(self.standin, self.backend)
         desk = Desk(Policy(), self.backend.format, self.clients, model=self.backend.model, counter=counter)
         [provider] = make_providers(spec, desk)
         assert provider.name == spec.name
         return await provider.summarise(request or request_for(self.backend.format), self.book)
+
+    def _connect(self, spec: ProviderSpec) -> None:
+        """Makes the client, which takes longer than the shortest time limits here."""
+        with contextlib.suppress(ProviderMisconfigured):
+            if spec.name is ProviderName.ANTHROPIC:
+                self.clients.anthropic(spec)
+            elif spec.name is ProviderName.OPENAI:
+                self.clients.openai(spec)
 
     async def failure(self, request: Request | None = None) -> PrecompactError:
         """What is raised: it pickles, and tells nothing that was sent, by what key or by the server."""

@@ -96,7 +96,7 @@ EMPTY: dict[str, End] = {**same(ProviderUnusable, "empty", 2), **SERVER_ERROR}
 UNSAID: dict[str, End] = {f"{Dialect.RESPONSES}:native": End(ProviderUnusable, "empty"), **SERVER_ERROR}
 """A compaction item does not come, and nobody says why."""
 OVERFLOW = End(ProviderOverflow, "prompt_too_long", 4)
-QUICK: dict[str, Any] = {"call_timeout_s": 0.2, "idle_timeout_s": 0.2}
+QUICK: dict[str, Any] = {"call_timeout_s": 0.4, "idle_timeout_s": 0.3}
 STATUS: tuple[Case, ...] = (
     Case(
         id="rate-limit",

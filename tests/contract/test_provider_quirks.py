@@ -356,11 +356,11 @@ async def test_a_long_call_without_a_stream_is_sent() -> None:
 BLOCK = {"type": "compaction", "content": "a record", "signature": "sig"}
 
 
-def native(name: ProviderName, *answers: Answer) -> Call:
+def native(name: ProviderName, *answers: Answer, stream: bool = False) -> Call:
     """A native compaction."""
     is_anthropic = name is ProviderName.ANTHROPIC
     model = "claude-opus-5-5" if is_anthropic else "gpt-6-sol"
-    spec = ProviderSpec(name=name, model=model, mode=CallMode.NATIVE, base_url="http://127.0.0.1:9")
+    spec = ProviderSpec(name=name, model=model, mode=CallMode.NATIVE, stream=stream)
     wire = Format.ANTHROPIC if is_anthropic else Format.OPENAI_RESPONSES
     return Call(spec, *answers, wire=wire)
 
@@ -379,10 +379,28 @@ def native(name: ProviderName, *answers: Answer) -> Call:
     ],
 )
 async def test_a_block_that_could_not_be_sent_back_is_not_taken(content: Any, outcome: str) -> None:
-    """Its stop reason says that all is well."""
-    call = native(ProviderName.ANTHROPIC, failing(200, {**spoken("compaction"), "content": content}))
+    """Its stop reason says that all is well; as JSON and as a stream."""
+    whole = failing(200, {**spoken("compaction"), "content": content})
+    call = native(ProviderName.ANTHROPIC, whole)
     assert isinstance(await call.failure(), PrecompactError)
     assert call.outcomes == [outcome]
+    if content is not None:
+        call = native(ProviderName.ANTHROPIC, streaming(streamed(*map(json.dumps, content))), stream=True)
+        assert isinstance(await call.failure(), PrecompactError)
+        assert call.outcomes == [outcome]
+
+
+def streamed(*blocks: str) -> bytes:
+    """A compaction as a stream, with the blocks as they are written."""
+    begun = {"type": "message_start", "message": spoken(None)}
+    lines = [f"event: message_start\ndata: {json.dumps(begun)}\n\n: a comment\n\n"]
+    for at, block in enumerate(blocks):
+        data = f'{{"type":"content_block_start","index":{at},"content_block":{block}}}'
+        lines.append(f"event: content_block_start\ndata: {data}\n\nevent: ping\ndata: {{}}\n\n")
+    row = {"type": "compaction", "input_tokens": 900, "output_tokens": 310}
+    delta = {"type": "message_delta", "delta": {"stop_reason": "compaction"}, "usage": {"iterations": [row]}}
+    lines.append(f"event: message_delta\r\ndata: {json.dumps(delta)}\r\n\r\n")
+    return "".join([*lines, 'event: message_stop\ndata: {"type":"message_stop"}\n\n']).encode()
 
 
 ITEM = {"type": "compaction", "id": "cmp_1", "encrypted_content": "c2VhbGVk"}
@@ -407,21 +425,43 @@ async def test_a_window_without_its_one_item_is_not_taken(output: Any, outcome: 
     assert call.outcomes == [outcome]
 
 
-async def test_the_bytes_of_a_block_are_kept() -> None:
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_bytes_of_a_block_are_kept(stream: bool) -> None:
     """Odd spacing, escapes and unknown fields included; usage is that of the iterations."""
     odd = '{ "type":"compaction", "content":"Gr\\u00fc\\u00dfe \\/ 世界","signature":"s" , "later_field":1.0}'
     usage = '{"input_tokens":0,"output_tokens":0,"iterations":[{"type":"compaction","input_tokens":900,"output_tokens":310}]}'
-    raw = f'{{"stop_reason":"compaction","content":[{odd}],"usage":{usage}}}'.encode()
+    whole = f'{{"stop_reason":"compaction","content":[{odd}],"usage":{usage}}}'.encode()
 
     async def answer(to: Any) -> None:
-        await to.send(200, raw)
+        await to.send(200, whole)
 
-    call = native(ProviderName.ANTHROPIC, answer)
+    call = native(ProviderName.ANTHROPIC, streaming(streamed(odd)) if stream else answer, stream=stream)
     reply = await call.run()
     assert reply.native is not None
     assert reply.native.items == (b'{"role":"assistant","content":[' + odd.encode() + b"]}",)
     [record] = call.book.records()
     assert (record["input_tokens"], record["output_tokens"]) == (900, 310)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_the_bytes_of_an_item_are_kept(stream: bool) -> None:
+    """And what stands before the newest one is left out, as a caller without a chain may do."""
+    odd = '{"id":"cmp_1" ,"type":"compaction","encrypted_content":"c2Vh\\/bGVk","new":null}'
+    older = '{"type":"reasoning","id":"rs_1","summary":[]}'
+    tail = '"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":2},"output_tokens":1}'
+    body = f'{{"id":"resp_a","object":"response","status":"completed","output":[{older},{odd}],{tail}}}'
+    data = f'event: response.completed\ndata: {{"type":"response.completed","response":{body}}}\n\n'
+
+    async def answer(to: Any) -> None:
+        await to.send(200, body.encode())
+
+    missing = failing(404, {"detail": "Not Found"})
+    call = native(ProviderName.OPENAI, missing, streaming(data.encode()) if stream else answer, stream=stream)
+    reply = await call.run()
+    assert reply.native is not None
+    assert reply.native.items == (odd.encode(),)
+    assert call.outcomes == ["http_404", "ok"]
+    assert call.book.records()[1]["cache_read_tokens"] == 2
 
 
 async def test_a_chat_server_has_no_native_way() -> None:

@@ -51,8 +51,9 @@ class Backend:
     @property
     def streams(self) -> bool:
         """Whether its replies come as streams."""
-        is_text = self.mode is CallMode.TRANSCRIPT and self.provider is not ProviderName.CLIENT
-        return is_text and bool(self.fields.get("stream", True))
+        if self.provider is ProviderName.CLIENT or self.dialect is Dialect.COMPACT:
+            return False
+        return bool(self.fields.get("stream", True)) and not (self.is_native and self.dialect is Dialect.AWS)
 
     @property
     def is_native(self) -> bool:
@@ -157,8 +158,8 @@ TEXT: tuple[Backend, ...] = (
 )
 _NATIVE: dict[str, Any] = {"mode": CallMode.NATIVE}
 NATIVE: tuple[Backend, ...] = (
-    Backend(name="native-anthropic", **_CLAUDE, **_NATIVE),
-    Backend(name="native-foundry", **_FOUNDRY, **_NATIVE),
+    *_text("native-anthropic", **_CLAUDE, **_NATIVE),
+    *_text("native-foundry", **_FOUNDRY, **_NATIVE),
     Backend(name="native-bedrock", **{**_AWS, "url": _INVOKE, "signs": True}, **_NATIVE),
     Backend(
         name="native-compact",
@@ -176,7 +177,7 @@ NATIVE: tuple[Backend, ...] = (
         },
         **_NATIVE,
     ),
-    Backend(name="native-trigger", **_GPT, **_NATIVE, paths_off=("/responses/compact",)),
+    *_text("native-trigger", **_GPT, **_NATIVE, paths_off=("/responses/compact",)),
 )
 _CALLER: dict[str, Any] = {"provider": ProviderName.CLIENT, "key_env": ""}
 CALLER: tuple[Backend, ...] = (

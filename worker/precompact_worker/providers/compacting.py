@@ -13,11 +13,12 @@ from precompact_shared.engine.in_band import ON_DEMAND_BETA
 from precompact_shared.engine.native import NativeFault, native_fault
 from precompact_shared.engine.types import Format, Message
 from precompact_shared.engine.usage import Usage, anthropic_usage, responses_usage
-from precompact_shared.provider_spec import ProviderSpec
+from precompact_shared.provider_spec import Platform, ProviderSpec
 from precompact_worker.providers import anthropic, anthropic_verdicts, openai, openai_verdicts
 from precompact_worker.providers.failures import Garbled
 from precompact_worker.providers.replies import judge_final
 from precompact_worker.providers.speaking import named
+from precompact_worker.providers.tapping import message_of, response_of, tapped
 from precompact_worker.providers.verdicts import OK, Failure, Finding, Verdict
 
 LEAST_OUTPUT_TOKENS = 4_096
@@ -145,8 +146,14 @@ def _thinking_budget(thinking: Any) -> int:
 
 async def _send_on_demand(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:
     arguments = named({**body, **anthropic.platform_fields(spec)}, anthropic.NAMED)
-    create = client.beta.messages.with_raw_response.create
-    answer = await create(timeout=spec.call_timeout_s, betas=[ON_DEMAND_BETA], **arguments)
+    arguments |= {"timeout": spec.call_timeout_s, "betas": [ON_DEMAND_BETA]}
+    if (
+        spec.stream and spec.platform is not Platform.BEDROCK
+    ):  # whose streams come in frames, not as they were written
+        stream = await client.beta.messages.create(stream=True, **arguments)
+        request_id = anthropic.request_id_of(stream.response.headers)
+        return message_of(await tapped(stream, spec.idle_timeout_s)), request_id
+    answer = await client.beta.messages.with_raw_response.create(**arguments)
     return answer.http_response.content, anthropic.request_id_of(answer.headers)
 
 
@@ -166,8 +173,12 @@ def _trigger_body(talk: Talk) -> dict[str, Any]:
 
 
 async def _send_trigger(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:
-    create = client.responses.with_raw_response.create
-    answer = await create(timeout=spec.call_timeout_s, **named(body, openai.NAMED))
+    arguments = {**named(body, openai.NAMED), "timeout": spec.call_timeout_s}
+    if spec.stream:
+        stream = await client.responses.create(stream=True, **arguments)
+        request_id = openai.request_id_of(stream.response.headers)
+        return response_of(await tapped(stream, spec.idle_timeout_s)), request_id
+    answer = await client.responses.with_raw_response.create(**arguments)
     return answer.http_response.content, openai.request_id_of(answer.headers)
 
 

@@ -52,11 +52,21 @@ class Garbled(ValueError):
     """An answer came that is not what the protocol says."""
 
 
+class Told(Exception):
+    """What a stream told us itself, where the SDK raises nothing."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
+
+
 def facts_of(error: BaseException, now_s: float) -> Failure | None:
     """What is known of a failed call; None for an error that is no provider's doing. `now_s` is the wall clock.
 
     Raises nothing, whatever a server sent.
     """
+    if isinstance(error, Told):
+        return error.failure
     if isinstance(error, _TIMEOUTS):
         return Failure(None, timed_out=True)
     if isinstance(error, (Garbled, *_NOT_JSON)) or _is_of(error, _AWS_STREAM):

@@ -60,8 +60,8 @@ async def guarded(
         return judge(failure)
 
 
-def heard(stream: Any, idle_s: float) -> Any:
-    """An SDK's stream whose reading raises `IdleTimeout` when not a byte comes for so many seconds.
+def heard(stream: Any, idle_s: float, keep: Callable[[bytes], None] | None = None) -> Any:
+    """An SDK's stream whose bytes are given to `keep`, and whose reading raises `IdleTimeout` when not a byte comes for so many seconds.
 
     Bytes and not events: pings and comments, by which a server says that it is still at work, the SDKs keep to themselves.
     """
@@ -77,6 +77,8 @@ def heard(stream: Any, idle_s: float) -> Any:
                     return
                 except TimeoutError:
                     raise IdleTimeout from None
+                if keep is not None:
+                    keep(chunk)
                 yield chunk
 
     stream.response.aiter_bytes = aiter_bytes

@@ -59,6 +59,8 @@ class Failure:
     """For matching alone; never logged, kept or shown."""
     after_s: float | None = None
     timed_out: bool = False
+    cut_off: bool = False
+    """A stream that ended without its end."""
     garbled: bool = False
     """An answer that is not what the protocol says: HTML, an empty body, half an event."""
 
@@ -143,4 +145,6 @@ def judge_unanswered(failure: Failure) -> Finding | None:
         return retryable("timeout", failure.after_s)
     if failure.garbled:
         return retryable("garbled")
+    if failure.cut_off:
+        return retryable("cut_off")
     return retryable("unreachable") if failure.status is None else None
