@@ -20,6 +20,8 @@ from precompact_shared.store import reading
 from precompact_shared.store.types import CheckpointTag, NewEntry, SessionView
 
 CHUNK = 500
+HEAD = 64
+"""Entries at the beginning of a list that tell the history from a context: pinned ones open both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,25 @@ async def find_opening(
 async def opens_with_ours(
     service: Service, view: SessionView, reader: Reader, entries: Sequence[NewEntry]
 ) -> bool:
-    """Whether a list begins with what stands for a checkpoint, whatever it says it is; then it never rewinds."""
-    if view.checkpoint is None:
+    """Whether a list begins with what stands for a checkpoint, whatever it says it is; then it never rewinds.
+
+    A list that begins as the history does costs one short read.
+    """
+    if view.checkpoint is None or await _begins_as_history(service, view, entries[:HEAD]):
         return False
     opening = await find_opening(service, view, reader, entries)
     return opening is not None and opening.taken > 0
+
+
+async def _begins_as_history(service: Service, view: SessionView, head: Sequence[NewEntry]) -> bool:
+    if not head:
+        return True
+    metas = await service.read(
+        reading.metas(service.session(view.tenant, view.session), list(range(len(head))))
+    )
+    return all(
+        meta is not None and meta.digest == entry.digest for meta, entry in zip(metas, head, strict=True)
+    )
 
 
 def _digests(reader: Reader, messages: Sequence[Message]) -> list[str]:

@@ -180,8 +180,8 @@ async def _whole_list(
         return await _first_list(service, call, reader, batch)
     if call.body.format not in {None, view.format}:
         raise Problem(Code.FORMAT_FIXED, history_version=view.version, length=view.length)
-    as_context = call.body.view is View.CONTEXT
-    if as_context or await opens_with_ours(service, view, reader, batch.entries):
+    as_context = call.body.view is View.CONTEXT or await opens_with_ours(service, view, reader, batch.entries)
+    if as_context:
         matched = await match_context(service, view, reader, batch.entries, batch.ours)
         seen = _seen(call.body.seen) or Seen(view.version, view.length)
         seen = Seen(seen.version, min(seen.length, matched.pos))

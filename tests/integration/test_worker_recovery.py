@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_shared.provider_spec import Fault as Scripted
-from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store.ops import ClaimSpec
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
@@ -226,6 +226,15 @@ async def test_a_chain_without_models_never_waits(desk: Desk) -> None:
     desk.policy(EXTRACTIVE)
     desk.bench.filled.append(turns(40, words=12))
     assert (await desk.done()).state == JobState.DONE
+
+
+async def test_a_chain_of_nobody_who_may_write_is_dead_with_a_reason(desk: Desk) -> None:
+    """Native alone, where masking excludes it: a person has to change the policy."""
+    spec = desk.spec(ProviderName.ANTHROPIC, mode=CallMode.NATIVE)
+    desk.policy(spec, redact=Redaction.ALWAYS, fallback=False)
+    desk.bench.filled.append(turns(40, words=12))
+    job = desk.bench.filled.claim()
+    assert await desk.bench.work(job) == Ended("dead", "provider_configuration")
 
 
 async def test_a_bad_record_is_no_reason_to_wait(desk: Desk) -> None:

@@ -13,7 +13,6 @@ from precompact_shared.engine.types import Entry
 from precompact_worker.prompting import head_note
 from precompact_worker.providers.base import Reply, Request
 
-
 LEAST_PART_TOKENS = 400
 """A record with headings in less room than this says nothing."""
 

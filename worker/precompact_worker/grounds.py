@@ -34,7 +34,9 @@ def ground_of(
         wants_block=not wishes.extractive_only and any(wants_native(spec, desk) for spec in specs),
         urgent=is_urgent(job.kind),
         originals_tokens=snapshot.view.history_tokens,
-        room_tokens=None if wishes.extractive_only else room_of(specs[0], desk, token_factor(snapshot)),
+        room_tokens=None
+        if wishes.extractive_only or not specs
+        else room_of(specs[0], desk, token_factor(snapshot)),
         call_s=desk.policy.p95_job_s,
     )
 

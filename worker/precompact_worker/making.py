@@ -28,6 +28,7 @@ from precompact_worker.providers.base import Request
 from precompact_worker.providers.extractive import Extractive, render_facts
 from precompact_worker.providers.live import LivePrefix, Record, live_prefix
 from precompact_worker.providers.registry import Desk, make_chain
+from precompact_worker.providers.verdicts import ProviderMisconfigured
 from precompact_worker.snapshot import Snapshot
 from precompact_worker.tools import Tools
 
@@ -100,6 +101,10 @@ class Making:
         prefix = None if rebuilt else await self._prefix(request)
         desk = self._desk(material.snapshot, keeps_base=material.plan.keeps_base, prefix=prefix)
         providers = make_chain(self._specs, desk, extractive_only=self._wishes.extractive_only)
+        if not providers:
+            raise ProviderMisconfigured(
+                "No provider of the chain may write for this session; name another or allow the fallback."
+            )
         if not isinstance(providers[0], Extractive):
             await self._store_floor(material, request)
         chain = Chain(providers, self._tools.now_s, self._is_urgent)
