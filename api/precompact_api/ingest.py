@@ -105,9 +105,17 @@ def entry_of(
 
 def weighed(format: Format, model: str | None, message: Message, facts: Facts) -> tuple[int, Load]:  # noqa: A002
     """Tokens of an entry by the rates of the model's family, and the same by what the estimate tells apart."""
-    rates, piece = rates_of(format, model), weigh_entry(facts, message)
+    rates, piece = rates_of(format, model), weigh_entry(format, facts, message)
     mass = mass_of(rates, piece.load)
-    load = Load(_SIDES[piece.side], mass.text, mass.thinking, mass.structure, mass.sealed_chars, mass.sealed)
+    load = Load(
+        _SIDES[piece.side],
+        mass.text,
+        mass.thinking,
+        mass.structure,
+        mass.sealed_chars,
+        mass.sealed,
+        mass.thoughts,
+    )
     return entry_tokens(rates, mass), load
 
 

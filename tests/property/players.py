@@ -90,13 +90,15 @@ class Entries:
         if rng.random() < 0.1:
             return None
         sealed = rng.choice((0, 0, 0, 1))
+        side = rng.choice("ug") if entry.role == "u" else "r" if entry.role == "a" else "g"
         return Load(
-            rng.choice("ug") if entry.role == "u" else "r" if entry.role == "a" else "g",
+            side,
             entry.tokens * rng.choice((1, 1, 30)),
             rng.choice((0, 0, 7, 900)),
             57 * len(entry.calls),
             sealed * rng.randrange(800, 4000),
             sealed,
+            int(side == "r" and rng.random() < 0.7),
         )
 
     def some(self, most: int = 3) -> list[NewEntry]:

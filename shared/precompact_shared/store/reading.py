@@ -28,11 +28,12 @@ class EntryMeta(msgspec.Struct, frozen=True, array_like=True):
     open: str = ""
     side: str = "g"
     text: int = 0
-    """Text of `[0, seq + 1)`, as the store's `Load`s add up; so are the next four."""
+    """Text of `[0, seq + 1)`, as the store's `Load`s add up; so are the next five."""
     thinking: int = 0
     structure: int = 0
     sealed_chars: int = 0
     sealed: int = 0
+    thoughts: int = 0
 
     @property
     def pinned(self) -> bool:
@@ -41,7 +42,7 @@ class EntryMeta(msgspec.Struct, frozen=True, array_like=True):
 
     def load_after(self, before: EntryMeta | None) -> Load:
         """What the entry weighs, where `before` is the one in front of it."""
-        names = ("text", "thinking", "structure", "sealed_chars", "sealed")
+        names = ("text", "thinking", "structure", "sealed_chars", "sealed", "thoughts")
         return Load(
             self.side, *(getattr(self, name) - (getattr(before, name) if before else 0) for name in names)
         )

@@ -68,6 +68,7 @@ class Load(msgspec.Struct, frozen=True, array_like=True):
     structure: int = 0
     sealed_chars: int = 0
     sealed: int = 0
+    thoughts: int = 0
 
 
 class NewEntry(msgspec.Struct, frozen=True):
@@ -91,7 +92,7 @@ class NewEntry(msgspec.Struct, frozen=True):
     @property
     def weighed(self) -> Load:
         """Its load."""
-        return self.load or Load(_SIDES.get(self.role, "g"), self.tokens)
+        return self.load or Load(_SIDES.get(self.role, "g"), self.tokens, thoughts=int(self.role == "a"))
 
 
 _SIDES = {"a": "r", "u": "u"}

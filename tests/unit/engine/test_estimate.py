@@ -235,6 +235,54 @@ def test_a_model_that_keeps_its_reasoning_is_found_out() -> None:
     assert predict(state, GPT, turn).tokens > total + 300
 
 
+def test_reasoning_that_outlives_its_turn_is_text_like_any_other() -> None:
+    """What one turn's end did not take, the next one's does not take either."""
+    state = reported(GPT, 20_000, reasoned=2_000)
+    turn = span_of([reply("Done."), asked("Next.")])
+    kept = observe(state, GPT, Report(22_010, reasoned=0), turn)
+    assert kept.carried == 0
+    assert predict(kept, GPT, turn).tokens > 22_000
+
+
+def test_reasoning_that_no_prompt_holds_is_found_out() -> None:
+    """Chat Completions report it and leave it out: after a few calls it is not expected any more."""
+    chat, total = rates_of(Format.OPENAI_CHAT, "gpt-5.5"), 20_000
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    pieces = [
+        load_of(Format.OPENAI_CHAT, {"role": "assistant", "content": None, "tool_calls": [call]}),
+        load_of(Format.OPENAI_CHAT, {"role": "tool", "tool_call_id": "c", "content": LINE * 10}),
+    ]
+    state, span = reported(chat, total, reasoned=600), span_of(pieces)
+    visible = round(chat.parts(span.total)[0] + chat.parts(span.total)[2])
+    first = predict(state, chat, span).tokens - total - visible
+    for _ in range(5):
+        total += visible
+        state = observe(state, chat, Report(total, reasoned=600), span)
+    assert first == pytest.approx(600, abs=1)
+    assert abs(predict(state, chat, span).tokens - total - visible) < 60
+
+
+def test_a_response_without_a_reasoning_item_did_not_reason() -> None:
+    """The Responses API names each piece of reasoning; chat messages do not, so there it is always expected."""
+    state, tool = reported(GPT, 20_000, reasoned=0), {"type": "function_call_output", "call_id": "1"}
+    result = load_of(Format.OPENAI_RESPONSES, {**tool, "output": "ok"})
+    thought = load_of(Format.OPENAI_RESPONSES, {"type": "reasoning", "summary": []})
+    silent = span_of([reply("Looking."), result, reply("And again.")])
+    reasoned = span_of([reply("Looking."), result, thought, reply("And again.")])
+    least, most = predict(state, GPT, silent), predict(state, GPT, reasoned)
+    assert most.tokens - least.tokens == pytest.approx(state.root_reasoning**2, abs=1)
+    assert least.spread is not None
+    assert most.spread is not None
+    assert least.spread < most.spread
+
+
+def test_reported_thoughts_of_other_models_are_not_expected_in_the_prompt() -> None:
+    """Gemini CLI sends none back."""
+    gemini = rates_of(Format.OPENAI_CHAT, "gemini-2.5-flash")
+    answer = load_of(Format.OPENAI_CHAT, {"role": "assistant", "content": "Done."})
+    assert predict(reported(gemini, 9_000, reasoned=500), gemini, span_of([answer])).tokens < 9_010
+
+
 def test_older_thinking_leaves_where_the_model_drops_it() -> None:
     """Sonnet 4.5 drops it at a new turn, Opus 4.6 keeps it."""
     part = {"type": "thinking", "thinking": LINE * 100, "signature": "s"}

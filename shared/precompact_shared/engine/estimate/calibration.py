@@ -12,7 +12,8 @@ TEXT_NOISE = 0.12
 """And what one text differs by from another, relative to its size."""
 _ORDINARY = 2.0
 """Deviations up to which a growth is believed; beyond, it counts for as much less as it lies farther off."""
-_LEAST, _MOST = 0.4, 2.5
+_LEAST, _MOST = (0.4, 0.0, 0.4), 2.5
+"""Reasoning may turn out not to be in the prompt at all: Chat Completions report it and leave it out."""
 
 Doubt = tuple[float, float, float, float, float, float]
 
@@ -37,11 +38,17 @@ def correct(factors: Parts, doubt: Doubt, parts: Parts, growth: float, noise_: f
     reach = _times(doubt, parts)
     gain = tuple(one / (unsure + noise_) for one in reach)
     moved = tuple(
-        min(_MOST, max(_LEAST, factor + step * surprise)) for factor, step in zip(factors, gain, strict=True)
+        min(_MOST, max(least, factor + step * surprise))
+        for factor, step, least in zip(factors, gain, _LEAST, strict=True)
     )
     rows = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     surer = tuple(old - gain[row] * reach[column] for old, (row, column) in zip(doubt, rows, strict=True))
     return (moved[0], moved[1], moved[2]), (surer[0], surer[1], surer[2], surer[3], surer[4], surer[5])
+
+
+def tokens_in(parts: Parts) -> float:
+    """All directions, added from left to right: what `sum` does with fractions is not the same everywhere."""
+    return parts[0] + parts[1] + parts[2]
 
 
 def square(value: float) -> float:

@@ -49,6 +49,8 @@ class Load(msgspec.Struct, frozen=True):
     """Named arguments of the calls."""
     images: int = 0
     documents: int = 0
+    thoughts: int = 0
+    """Entries of the model that may stand for reasoning: of the Responses API its reasoning items, else each of them."""
     replies: int = 0
     """Model calls that answered; counted by the span, since one reply may be several entries."""
 
@@ -79,18 +81,20 @@ Piece: TypeAlias = PieceOf[Load]
 
 def load_of(format: Format, message: Message) -> Piece:  # noqa: A002 - the design's word
     """Weigh one entry. Cost: counting its text. Raises InvalidEntry for what is no entry of this format."""
-    return weigh_entry(facts(format, message), message)
+    return weigh_entry(format, facts(format, message), message)
 
 
-def weigh_entry(known: Facts, message: Message) -> Piece:
+def weigh_entry(format: Format, known: Facts, message: Message) -> Piece:  # noqa: A002 - the design's word
     """The same where it is known already what the message says."""
     sums = dict.fromkeys(Load.__struct_fields__, 0)
     for kind, part in _parts(known, message):
         _weigh_part(sums, kind, part)
     sums["calls"], sums["keys"] = len(known.calls), sum(_count_keys(call.arguments) for call in known.calls)
+    side = _side(known)
+    sums["thoughts"] = int(known.reasoning or (side is Side.REPLY and format is not Format.OPENAI_RESPONSES))
     inside = {result.id for result in known.results}
     return PieceOf(
-        _side(known),
+        side,
         Load(**sums),
         tuple(call.id for call in known.calls if call.kind in _AWAITED and call.id not in inside),
         tuple(result.id for result in known.results),

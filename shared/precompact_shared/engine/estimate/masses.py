@@ -18,6 +18,7 @@ class Mass(msgspec.Struct, frozen=True, array_like=True):
     structure: int = 0
     sealed_chars: int = 0
     sealed: int = 0
+    thoughts: int = 0
     replies: int = 0
 
     def __add__(self, other: Mass) -> Mass:

@@ -7,10 +7,10 @@ from math import sqrt
 
 from msgspec.structs import replace
 
-from precompact_shared.engine.estimate.calibration import correct, estimate, noise, square
+from precompact_shared.engine.estimate.calibration import correct, estimate, noise, square, tokens_in
 from precompact_shared.engine.estimate.masses import W
 from precompact_shared.engine.estimate.rates import Measures, Parts
-from precompact_shared.engine.estimate.reasoning import Reasoning, average, reasoning_of
+from precompact_shared.engine.estimate.reasoning import Reasoning, average, parts_of, reasoning_of
 from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import UNSAID, State
 
@@ -66,11 +66,14 @@ class _Growth:
 
     parts: Parts
     tokens: float
-    """Without the reasoning that came in; as if none had left."""
-    leaving: float
-    """Reasoning that leaves if a new turn began."""
+    carried: float
+    """Reasoning of the turn that was there before."""
+    old: float
+    """The same with what came in before a new turn began, or with all where none did, in tokens of the family."""
     fresh: float
-    """Reasoning that came after that."""
+    """What came in after that, likewise."""
+    leaving: float
+    """The old in tokens of the session: this may have left."""
     ended: bool
     """Whether a new turn began behind a reply."""
 
@@ -82,7 +85,7 @@ def _learn(state: State, rates: Measures[W], report: Report, span: SpanOf[W]) ->
     expected = state.leaves if growth.ended else 0.0
     if report.inner_calls:
         return _carry(state, growth, expected)
-    if growth.tokens < -max(_BREAK_TOKENS, _BREAK_SHARE * state.base) - growth.leaving - growth.fresh:
+    if growth.tokens < -max(_BREAK_TOKENS, _BREAK_SHARE * state.base) - growth.carried:
         return replace(state, carried=0.0)
     if rates.counts_reasoning:
         state = _learn_reasoning(state, span, thought)
@@ -92,29 +95,33 @@ def _learn(state: State, rates: Measures[W], report: Report, span: SpanOf[W]) ->
     left = 1.0 if share > 0.5 else 0.0
     if not growth.ended:
         return _calibrate(_carry(state, growth, left), growth, left, doubt=0.0)
-    state = _learn_leaving(state, share, noise(sum(growth.parts)) / square(growth.leaving))
+    state = _learn_leaving(state, share, noise(tokens_in(growth.parts)) / square(growth.leaving))
     return _calibrate(_carry(state, growth, left), growth, left, doubt=_LEAVING_DOUBT * growth.leaving)
 
 
 def _growth(state: State, rates: Measures[W], report: Report, span: SpanOf[W], thought: Reasoning) -> _Growth:
     ended = span.turn is Turn.ENDED
+    old = state.carried + (thought.early if ended else thought.late)
     return _Growth(
-        parts=rates.parts(span.total),
-        tokens=report.total - state.base - (thought.all if rates.counts_reasoning else 0.0),
-        leaving=state.carried + (thought.early if ended else thought.late),
+        parts=parts_of(rates, span, thought),
+        tokens=report.total - state.base,
+        carried=state.factors[1] * state.carried,
+        old=old,
         fresh=thought.late if ended else 0.0,
+        leaving=state.factors[1] * old,
         ended=ended,
     )
 
 
 def _carry(state: State, growth: _Growth, left: float) -> State:
-    return replace(state, carried=(1 - left) * growth.leaving + growth.fresh)
+    """What outlives the turn it belongs to stays for good, and is part of the base like any text."""
+    return replace(state, carried=growth.fresh if growth.ended else (1 - left) * growth.old)
 
 
 def _calibrate(state: State, growth: _Growth, left: float, *, doubt: float) -> State:
     """`doubt`: how far the reasoning that left may be misjudged."""
     kept = growth.tokens + left * growth.leaving
-    spread = noise(sum(growth.parts)) + square(doubt)
+    spread = noise(tokens_in(growth.parts)) + square(doubt)
     factors, unsure = correct(state.factors, state.doubt, growth.parts, kept, spread)
     return replace(state, factors=factors, doubt=unsure, steps=state.steps + 1)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import floor, sqrt
 
-from precompact_shared.engine.estimate.calibration import estimate, noise, square, variance
+from precompact_shared.engine.estimate.calibration import estimate, noise, square, tokens_in, variance
 from precompact_shared.engine.estimate.masses import W
 from precompact_shared.engine.estimate.rates import Measures
-from precompact_shared.engine.estimate.reasoning import average, reasoning_of
+from precompact_shared.engine.estimate.reasoning import average, parts_of, reasoning_of
 from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import State
 
@@ -40,19 +40,18 @@ class Size:
 
 def predict(state: State, rates: Measures[W], span: SpanOf[W]) -> Size:
     """The size with the span's entries in it. Never negative; without a valid report the span has to be the context."""
-    parts = rates.parts(span.total)
-    growth = estimate(state.factors, parts)
     thought = reasoning_of(state, rates, span)
-    if rates.counts_reasoning:
-        growth += thought.all
+    parts = parts_of(rates, span, thought)
+    growth = estimate(state.factors, parts)
     if not state.base:
         return Size(max(0, whole(growth)), Source.ESTIMATED, None)
     if span.last is None:
         return Size(state.base, Source.REPORTED, 0)
-    leaving = state.leaves * (state.carried + thought.early) if span.turn is Turn.ENDED else 0.0
+    old = state.carried + thought.early if span.turn is Turn.ENDED else 0.0
+    leaving = state.leaves * state.factors[1] * old
     spread = sqrt(
         variance(state.doubt, parts)
-        + noise(sum(parts), max(1, span.total.replies))
+        + noise(tokens_in(parts), max(1, span.total.replies))
         + thought.guessed * square(2 * average(state))
     )
     return Size(

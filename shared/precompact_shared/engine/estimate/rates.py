@@ -113,11 +113,12 @@ GPT = Rates(
     hidden_char=0.0,
     call=24.6,
     key=0.0,
-    loose=(0.02, 0.1, 0.1),
+    loose=(0.02, 0.3, 0.1),
     counts_reasoning=True,
     leaves=1.0,
 )
-"""o200k is their own tokenizer. One recorded GPT-5.6 session keeps its reasoning; sessions learn that."""
+"""o200k is their own tokenizer. One recorded GPT-5.6 session keeps its reasoning, and Chat Completions never put it into
+the next prompt; sessions learn both."""
 OTHER = Rates(
     name="other",
     results=1.0,
@@ -126,13 +127,14 @@ OTHER = Rates(
     given=1.0,
     thinking=0.0,
     hidden_char=0.0,
-    call=24.6,
+    call=0.0,
     key=0.0,
     loose=(0.2, 0.3, 0.6),
-    counts_reasoning=True,
-    leaves=1.0,
+    counts_reasoning=False,
+    leaves=0.0,
 )
-"""Tokenizers that were not measured: o200k, and wide open to what the session shows."""
+"""Tokenizers that were not measured: o200k, and wide open to what the session shows. Gemini's thoughts are reported, and
+none of the recorded prompts held them."""
 
 _CLAUDE = re.compile(r"(opus|sonnet|haiku)-(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _KEEP_THINKING_SINCE = {"opus": (4, 5), "sonnet": (4, 6), "haiku": (5, 0)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from precompact_shared.engine.estimate.calibration import estimate, square
 from precompact_shared.engine.estimate.masses import W
-from precompact_shared.engine.estimate.rates import Measures
+from precompact_shared.engine.estimate.rates import Measures, Parts
 from precompact_shared.engine.estimate.spans import SpanOf, Turn
 from precompact_shared.engine.estimate.states import State
 
@@ -16,7 +16,7 @@ _SEAL_CHARS, _CHARS_PER_TOKEN = 900, 6.0
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """Of one span, in tokens."""
+    """Of one span, in tokens of the family; the session's factor for thinking makes them its own."""
 
     lead: float
     """Of the reply that came with the report."""
@@ -38,15 +38,13 @@ def reasoning_of(state: State, rates: Measures[W], span: SpanOf[W]) -> Reasoning
     ended = span.turn is Turn.ENDED
     early = span.total - (span.late if ended else span.total)
     if not rates.counts_reasoning:
-        lead = thinking_tokens(state, rates, span.lead)
-        return Reasoning(
-            lead, thinking_tokens(state, rates, early), thinking_tokens(state, rates, span.late), 0
-        )
+        shown = [rates.parts(load)[1] for load in (span.lead, early, span.late)]
+        return Reasoning(shown[0], shown[1], shown[2], 0)
     lead = _of_lead(state, rates, span.lead)
     rest = span.total - span.lead
     before = early - (span.lead if ended else early)
     after = span.late if ended else rest
-    unknown = max(0, rest.replies - rest.sealed) + (lead < 0)
+    unknown = _unknown(rest) + (lead < 0)
     lead = average(state) if lead < 0 else lead
     return Reasoning(
         lead,
@@ -56,9 +54,10 @@ def reasoning_of(state: State, rates: Measures[W], span: SpanOf[W]) -> Reasoning
     )
 
 
-def thinking_tokens(state: State, rates: Measures[W], load: W) -> float:
-    """Thinking that the transcript holds."""
-    return estimate(state.factors, (0.0, rates.parts(load)[1], 0.0))
+def parts_of(rates: Measures[W], span: SpanOf[W], thought: Reasoning) -> Parts:
+    """All that came in, by direction: thinking that the transcript holds, or reasoning that it does not."""
+    text, thinking, structure = rates.parts(span.total)
+    return text, thought.all if rates.counts_reasoning else thinking, structure
 
 
 def average(state: State) -> float:
@@ -74,11 +73,18 @@ def _of_lead(state: State, rates: Measures[W], lead: W) -> float:
         return float(state.reasoned)
     if state.output > 0:
         return max(0.0, state.output - estimate(state.factors, rates.parts(lead)))
-    return sealed_tokens(lead) if lead.sealed else -1.0
+    if lead.sealed or not lead.thoughts:
+        return sealed_tokens(lead)
+    return -1.0
 
 
 def _expected(state: State, load: W) -> float:
-    return sealed_tokens(load) + average(state) * max(0, load.replies - load.sealed)
+    return sealed_tokens(load) + average(state) * _unknown(load)
+
+
+def _unknown(load: W) -> int:
+    """Replies of which nobody says how much they reasoned."""
+    return max(0, min(load.replies, load.thoughts) - load.sealed)
 
 
 def sealed_tokens(load: W) -> float:

@@ -94,7 +94,7 @@ def _opened(span: SpanOf[W], piece: PieceOf[W], load: W) -> tuple[tuple[str, ...
 
 
 def _without_open(span: SpanOf[W]) -> SpanOf[W]:
-    dead = msgspec.structs.replace(span.open_load, replies=0)
+    dead = msgspec.structs.replace(span.open_load, replies=0, thoughts=0)
     lead = span.lead - dead if span.leading else span.lead
     return msgspec.structs.replace(
         span,

@@ -29,7 +29,7 @@ class Weighed:
 def mass_of(rates: Rates, load: Load) -> Mass:
     """The load by these rates, each direction rounded to whole tokens."""
     text, thinking, structure = (floor(tokens + 0.5) for tokens in rates.parts(load))
-    return Mass(text, thinking, structure, load.sealed_chars, load.sealed, load.replies)
+    return Mass(text, thinking, structure, load.sealed_chars, load.sealed, load.thoughts, load.replies)
 
 
 def entry_tokens(rates: Rates, mass: Mass) -> int:

@@ -8,7 +8,7 @@ local function born(spec, version, incarnation, start)
   if spec.max_output then set('out', spec.max_output) end
   if spec.parent then set('parent', spec.parent) end
   set('est', start)
-  E, SP = nil, no_span({0, 0, 0, 0, 0})
+  E, SP = nil, no_span({0, 0, 0, 0, 0, 0})
   keep_span()
   redis.call('SADD', K.ix, NAME)
 end

@@ -3,7 +3,7 @@
 local PER_ENTRY = 7   -- digest, tokens, role, pinned, links, load, body
 local PINNED, REDACTED = 1, 2
 local MOST_OPEN = 64   -- of Responses items, whose blocks nothing closes (engine/pairing.py, MOST_OPEN)
--- Loads of this call's new entries, {side, text, thinking, structure, sealed characters, pieces}, and where they begin.
+-- Loads of this call's new entries, {side, text, thinking, structure, sealed characters, pieces, thoughts}, and where they begin.
 local FRESH, FRESH_FROM = {}, nil
 
 local function chain_at(n)
@@ -72,7 +72,7 @@ local function entry_at(first, n)
   return {digest=ARGV[at], tokens=tonumber(ARGV[at + 1]), role=ARGV[at + 2], pinned=ARGV[at + 3] == '1',
           links=ARGV[at + 4], load=cmsgpack.unpack(ARGV[at + 5]), body=ARGV[at + 6]}
 end
-local function mass_of(load) return {load[2], load[3], load[4], load[5], load[6]} end
+local function mass_of(load) return {load[2], load[3], load[4], load[5], load[6], load[7]} end
 -- System and developer entries at the head are always pinned.
 local function flags_of(e, seq)
   if e.role == 's' and seq == num('heads') then
@@ -108,10 +108,10 @@ local function append_entries(first, skip, count)
     head = redis.sha1hex(head .. e.digest)
     local open = pair_entry(P, seq, e.role, e.links)
     FRESH[#FRESH + 1] = e.load
-    for k = 1, 5 do sums[k] = sums[k] + e.load[k + 1] end
+    for k = 1, 6 do sums[k] = sums[k] + e.load[k + 1] end
     local at, place = #metas + 1, int(seq)
     metas[at], metas[at + 1] = place, cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open,
-      e.load[1], sums[1], sums[2], sums[3], sums[4], sums[5]})
+      e.load[1], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]})
     bodies[at], bodies[at + 1] = place, e.body
     seq = seq + 1
   end

@@ -3,8 +3,8 @@ local TEACHES_AT = 8
 local FOLDED   -- the span holds entries up to here
 
 local function add(sum, mass, replies)
-  for n = 1, 5 do sum[n] = sum[n] + mass[n] end
-  sum[6] = sum[6] + replies
+  for n = 1, 6 do sum[n] = sum[n] + mass[n] end
+  sum[7] = sum[7] + replies
 end
 local function fold(side, mass)
   local sp = SP
@@ -29,7 +29,7 @@ local function fold_to(n)
       fold(fresh[1], mass_of(fresh))
     else
       local m = meta(at)
-      local sums = {m[9], m[10], m[11], m[12], m[13]}
+      local sums = {m[9], m[10], m[11], m[12], m[13], m[14]}
       fold(m[8], minus(sums, before))
       before = sums
     end
@@ -65,6 +65,7 @@ local function refold(n, sums)
 end
 
 -- One growth, three factors: a Kalman filter that doubts what looks unlike all before (calibration.py).
+local LEAST = {0.4, 0, 0.4}
 local ROWS, COLUMNS = {1, 1, 1, 2, 2, 3}, {1, 2, 3, 2, 3, 3}
 local function correct(parts, growth, noise_)
   local surprise, unsure = growth - dot(E.f, parts), variance(E.d, parts)
@@ -73,11 +74,11 @@ local function correct(parts, growth, noise_)
   local reach, gain = times(E.d, parts), {}
   for n = 1, 3 do
     gain[n] = reach[n] / (unsure + noise_)
-    E.f[n] = math.min(2.5, math.max(0.4, E.f[n] + gain[n] * surprise))
+    E.f[n] = math.min(2.5, math.max(LEAST[n], E.f[n] + gain[n] * surprise))
   end
   for n = 1, 6 do E.d[n] = E.d[n] - gain[ROWS[n]] * reach[COLUMNS[n]] end
 end
-local function carry(growth, left) E.carried = (1 - left) * growth.leaving + growth.fresh end
+local function carry(growth, left) E.carried = SP.turn == ENDED and growth.fresh or (1 - left) * growth.old end
 local function calibrate(growth, left, doubt)
   correct(growth.parts, growth.tokens + left * growth.leaving, noise(tokens_in(growth.parts), 1) + square(doubt))
   E.steps = E.steps + 1
@@ -86,7 +87,7 @@ local function calibrate(growth, left, doubt)
   end
 end
 local function learn_reasoning(thought)
-  if SP.lead[6] == 0 or thought.guessed > math.max(0, SP.total[6] - 1) then return end
+  if SP.lead[7] == 0 or thought.guessed > math.max(0, SP.total[7] - 1) then return end
   local weight = E.root_weight * 0.9 + 1
   local counted = math.min(thought.lead, 2 * average() + 100)
   E.root, E.root_weight = E.root + (math.sqrt(counted) - E.root) / weight, weight
@@ -100,11 +101,12 @@ local function learn_leaving(share, noise_)
 end
 local function learn(total, inner_calls)
   local thought, ended = reasoning(), SP.turn == ENDED
-  local growth = {parts=SP.total, tokens=total - E.base - (E.counts and thought.early + thought.late or 0),
-    leaving=E.carried + (ended and thought.early or thought.late), fresh=ended and thought.late or 0}
+  local old = E.carried + (ended and thought.early or thought.late)
+  local growth = {parts=parts_of(thought), tokens=total - E.base, carried=E.f[2] * E.carried, old=old,
+    fresh=ended and thought.late or 0, leaving=E.f[2] * old}
   local likely = ended and E.leaves or 0
   if inner_calls then return carry(growth, likely) end
-  if growth.tokens < -math.max(10000, 0.05 * E.base) - growth.leaving - growth.fresh then
+  if growth.tokens < -math.max(10000, 0.05 * E.base) - growth.carried then
     E.carried = 0
     return
   end

@@ -7,12 +7,12 @@ local function rechain(from, change)
   local before, before_sums = cum, sums
   for seq = from, num('len') - 1 do
     local m = meta(seq)
-    local was, was_sums = m[3], {m[9], m[10], m[11], m[12], m[13]}
+    local was, was_sums = m[3], {m[9], m[10], m[11], m[12], m[13], m[14]}
     local tokens, mass = change(seq, m, was - before, minus(was_sums, before_sums))
     before, before_sums = was, was_sums
     head, cum, sums = redis.sha1hex(head .. m[1]), cum + tokens, plus(sums, mass)
     m[2], m[3] = head, cum
-    for n = 1, 5 do m[8 + n] = sums[n] end
+    for n = 1, 6 do m[8 + n] = sums[n] end
     m[7] = pair_entry(P, seq, m[5], m[6])
     rows[#rows + 1] = int(seq)
     rows[#rows + 1] = cmsgpack.pack(m)
