@@ -13,12 +13,14 @@ from precompact_shared.engine.projection import render_insert
 from precompact_shared.engine.types import Entry, Format, Message
 
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_VERSION = re.compile(r"-v\d+(?::\d+)?$")
+"""Bedrock's, behind its names of Anthropic's models."""
 
 
 def family_of(model: str | None) -> str:
-    """The models that read the same blocks: the same name without vendor, region and date. Empty for no model."""
-    name = (model or "").rsplit("/", 1)[-1]
-    return _DATE.sub("", name.split("anthropic.", 1)[-1])
+    """The models that read the same blocks: the same name without vendor, region, date and version. Empty for no model."""
+    _, is_bedrocks, bare = (model or "").rsplit("/", 1)[-1].rpartition("anthropic.")
+    return _DATE.sub("", _VERSION.sub("", bare) if is_bedrocks else bare)
 
 
 class NativeFault(StrEnum):

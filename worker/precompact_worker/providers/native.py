@@ -44,7 +44,7 @@ class Native:
     async def summarise(self, request: Request, book: Book) -> Reply:
         """The block and its readable companion. Raises an error of `verdicts`."""
         reply = await asyncio.to_thread(render_facts, request)
-        model = request.model or self.spec.writer
+        model = called(self.spec, request.model)
         talk = await asyncio.to_thread(talk_of, request, model, self.prefix)
         size = sum(count_message(request.format, one, model) for one in talk.messages)
         missing = self.clients.unknown_ways(self.spec)
@@ -91,6 +91,12 @@ class Native:
             return opened
 
         return await guarded(work, judge, timeout_s=self.spec.call_timeout_s)
+
+
+def called(spec: ProviderSpec, model: str | None) -> str:
+    """The session's model as the provider's platform calls it: the policy's name for it, where that is the same one."""
+    is_same = spec.writer and family_of(spec.writer) == family_of(model)
+    return spec.writer if is_same else model or spec.writer
 
 
 def talk_of(request: Request, model: str, prefix: Mapping[str, Any]) -> Talk:

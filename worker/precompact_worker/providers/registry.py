@@ -18,7 +18,7 @@ from precompact_worker.providers.client_run import NATIVE_WAYS, ClientNative, Cl
 from precompact_worker.providers.clients import Clients
 from precompact_worker.providers.extractive import Extractive
 from precompact_worker.providers.live import LivePrefix
-from precompact_worker.providers.native import Native
+from precompact_worker.providers.native import Native, called
 from precompact_worker.providers.openai import OpenAISpeaker
 from precompact_worker.providers.prefixed import Prefixed
 from precompact_worker.providers.scripted import Scripted
@@ -65,7 +65,7 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
             if wants_native(spec, desk):
                 yield Native(spec, desk.clients, desk.prefix.content if desk.prefix else {})
             if wants_prefix(spec, desk) and desk.prefix is not None:
-                yield Prefixed(spec, desk.clients, desk.prefix, desk.model or spec.writer)
+                yield Prefixed(spec, desk.clients, desk.prefix, called(spec, desk.model))
             if spec.mode is not CallMode.NATIVE:
                 yield _writer(spec, desk)
         case ProviderName.CLIENT:
