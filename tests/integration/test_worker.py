@@ -304,7 +304,7 @@ async def test_whatever_a_provider_does_the_next_in_the_chain_is_asked(
 async def test_a_passing_failure_of_a_whole_chain_is_tried_again_until_dead(bench: Bench) -> None:
     """Attempts are counted by the ledger; the calls of all of them are kept."""
     bench.policy(scripted(fault=Fault.ERROR), fallback=False, attempts=2)
-    job = bench.claimed()
+    job = bench.claimed(JobKind.DUE)
     assert await bench.work(job) == Ended("retry", "provider_failed")
     waiting = bench.job(job)
     assert (waiting.state, waiting.attempt) == (JobState.READY, 1)
@@ -329,7 +329,7 @@ async def test_a_failure_for_good_of_a_whole_chain_is_dead_at_once(bench: Bench)
 async def test_a_fault_that_passes_is_over_at_the_next_attempt(bench: Bench) -> None:
     """The candidate comes from the provider that was wanted."""
     bench.policy(scripted(fault=Fault.ERROR, fault_times=1), fallback=False)
-    job = bench.claimed()
+    job = bench.claimed(JobKind.DUE)
     await bench.work(job)
     await eventually_async(lambda: due(bench, job))
     assert await bench.work(job) == Ended("stored")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from redis.exceptions import RedisError
 
 from precompact_shared.clock import now_ms
+from precompact_shared.engine.recovery import is_urgent
 from precompact_shared.logging import describe_exception, get_logger
 from precompact_shared.store.ops import Announcement
 from precompact_shared.store.spending import add_calls
@@ -51,7 +52,7 @@ class Attempt:
                 raise
             return await self._finish(Outcome(Ending.RELEASE, "drain"), DRAIN_PATIENCE_S)
         except Exception as error:  # noqa: BLE001 - whatever it is, the ledger has to know
-            outcome = outcome_of(error, self._job.attempt)
+            outcome = outcome_of(error, self._job.attempt, urgent=is_urgent(self._job.kind))
             if outcome.reason == "internal":
                 self._tell(error)
             return await self._finish(outcome, FINISH_PATIENCE_S)

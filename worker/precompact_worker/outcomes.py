@@ -12,9 +12,13 @@ from precompact_shared.engine.recovery import wait_s
 from precompact_shared.errors import PrecompactError, Retryable
 from precompact_worker.checking import SummaryRejected
 from precompact_worker.planning import Nothing, Unsupported
+from precompact_worker.providers.verdicts import ProviderFailed
 
 DELAY_FIRST_MS = 500
 DELAY_MOST_MS = 60_000
+PATIENT_FIRST_MS = 2_000
+PATIENT_GROWTH = 4
+"""In the background providers get time to recover: four attempts span three quarters of a minute, not three seconds."""
 
 
 class Ending(StrEnum):
@@ -35,8 +39,8 @@ class Outcome:
     delay_ms: int = 0
 
 
-def outcome_of(error: BaseException, attempt: int) -> Outcome:
-    """What to do after `error` in the given attempt (from 1)."""
+def outcome_of(error: BaseException, attempt: int, *, urgent: bool) -> Outcome:
+    """What to do after `error` in the given attempt (from 1) at a job that somebody waits for, or nobody."""
     match error:
         case Nothing():
             return Outcome(Ending.SKIP, error.reason)
@@ -48,7 +52,9 @@ def outcome_of(error: BaseException, attempt: int) -> Outcome:
             return Outcome(Ending.DEAD, "invalid_entry")
         case Retryable():
             asked_ms = int(wait_s(error.retry_after_s) * 1000)
-            return Outcome(Ending.RETRY, error.code, max(asked_ms, _pause_ms(attempt)))
+            is_patient = isinstance(error, ProviderFailed) and not urgent
+            pause_ms = _patient_ms(attempt) if is_patient else _pause_ms(attempt)
+            return Outcome(Ending.RETRY, error.code, max(asked_ms, pause_ms))
         case PrecompactError():
             return Outcome(Ending.DEAD, error.code)
         case TimeoutError():
@@ -57,6 +63,10 @@ def outcome_of(error: BaseException, attempt: int) -> Outcome:
             return Outcome(Ending.RETRY, "state_unavailable", _pause_ms(attempt))
         case _:
             return Outcome(Ending.RETRY, "internal", _pause_ms(attempt))
+
+
+def _patient_ms(attempt: int) -> int:
+    return int(min(PATIENT_FIRST_MS * PATIENT_GROWTH ** (max(1, attempt) - 1), DELAY_MOST_MS))
 
 
 def _pause_ms(attempt: int) -> int:
