@@ -53,7 +53,7 @@ class Block:
 
 BLOCKS = (
     Block(rows.TRUTHFUL, rows.CLOSE, tuple(Way), 8),
-    Block(rows.TRUTHFUL, rows.PREFIX_WINS, PRICED, 3),
+    Block(rows.TRUTHFUL, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.TRUTHFUL, rows.TRANSCRIPT_WINS, PRICED, 2),
     Block(rows.TRUTHFUL, rows.OPENAI, tuple(Way), 2),
     Block(rows.SLOW, rows.PREFIX_WINS, PRICED, 2),
@@ -62,7 +62,7 @@ BLOCKS = (
     Block(rows.UNMARKED, rows.PREFIX_WINS, PRICED, 2),
     Block(rows.EVICTED, rows.PREFIX_WINS, PRICED, 5),
     Block(rows.NOWHERE, rows.PREFIX_WINS, PRICED, 2),
-    Block(rows.OTHER_WORKSPACE, rows.PREFIX_WINS, PRICED, 4),
+    Block(rows.OTHER_WORKSPACE, rows.PREFIX_WINS, PRICED, 3),
     Block(rows.OTHER_WORKSPACE, rows.OPENAI, PRICED, 2),
     Block(rows.CONCURRENT, rows.PREFIX_WINS, PRICED, 2),
 )
