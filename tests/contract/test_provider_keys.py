@@ -40,7 +40,7 @@ async def clients(standin: Served) -> AsyncIterator[Clients]:
     await made.close()
 
 
-@pytest.mark.parametrize("backend", PLACED, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", PLACED, ids=str)
 async def test_a_vendors_key_goes_to_no_other_platform(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ async def test_a_reference_to_nothing_is_told_and_not_tried(standin: Served, cli
     assert standin.requests == []
 
 
-@pytest.mark.parametrize("backend", SIGNED, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", SIGNED, ids=str)
 async def test_without_aws_credentials_nothing_is_sent(
     standin: Served, clients: Clients, backend: Backend, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
@@ -83,7 +83,7 @@ async def test_without_aws_credentials_nothing_is_sent(
     assert standin.requests == []
 
 
-@pytest.mark.parametrize("backend", SIGNED, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", SIGNED, ids=str)
 async def test_a_signature_by_another_secret_is_refused(
     standin: Served, clients: Clients, backend: Backend
 ) -> None:

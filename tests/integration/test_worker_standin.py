@@ -93,7 +93,7 @@ async def desk(
     await made.bench.runner.close()
 
 
-@pytest.mark.parametrize("backend", TEXT, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", TEXT, ids=str)
 async def test_each_provider_brings_a_record_in_the_presets_form(desk: Desk, backend: Backend) -> None:
     """On every platform, as stream and as JSON: checked, paid for, with everything seen."""
     desk.let_in()
@@ -111,7 +111,7 @@ async def test_each_provider_brings_a_record_in_the_presets_form(desk: Desk, bac
     assert desk.standin.requests[-1]["url"] == backend.url
 
 
-@pytest.mark.parametrize("backend", NATIVE, ids=lambda one: str(one.name))
+@pytest.mark.parametrize("backend", NATIVE, ids=str)
 async def test_each_provider_brings_its_own_block(desk: Desk, backend: Backend) -> None:
     """On every platform; by trigger where there is no other way."""
     desk.let_in(paths_off=backend.paths_off)

@@ -48,6 +48,9 @@ class Backend:
     """With AWS's signature in place of a key."""
     paths_off: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def streams(self) -> bool:
         """Whether its replies come as streams."""

@@ -46,7 +46,7 @@ class Native:
         reply = await asyncio.to_thread(render_facts, request)
         model = called(self.spec, request.model)
         talk = await asyncio.to_thread(talk_of, request, model, self.prefix)
-        size = sum(count_message(request.format, one, model) for one in talk.messages)
+        size = await asyncio.to_thread(size_of, request, talk)
         missing = self.clients.unknown_ways(self.spec)
         ways = [way for way in WAYS[request.format] if way.name not in missing]
         found = Finding(Verdict.CONFIG, "no_way")
@@ -91,6 +91,11 @@ class Native:
             return opened
 
         return await guarded(work, judge, timeout_s=self.spec.call_timeout_s)
+
+
+def size_of(request: Request, talk: Talk) -> int:
+    """Tokens of the messages that are sent."""
+    return sum(count_message(request.format, one, talk.model) for one in talk.messages)
 
 
 def called(spec: ProviderSpec, model: str | None) -> str:
