@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from precompact_shared.engine.mode import Mode, Seen, Warmth
@@ -179,11 +181,25 @@ def test_what_two_sessions_found_out_holds_for_the_tenant(
 
 def test_a_hit_of_a_second_call_is_no_sighting() -> None:
     """It reads what the first one wrote; but whether it does is known from then on."""
-    [seen] = sightings([job(MISS, HIT)])
+    [seen] = sightings([job(MISS, HIT)], MODEL)
     assert not seen.is_hit
-    assert reads_back([job(MISS, HIT)])
-    assert not reads_back([job(MISS, HIT), job(HIT, MISS)])
-    assert reads_back([job(HIT)])
+    assert reads_back([job(MISS, HIT)], MODEL)
+    assert not reads_back([job(MISS, HIT), job(HIT, MISS)], MODEL)
+    assert reads_back([job(HIT)], MODEL)
+
+
+def test_calls_of_another_model_or_on_a_candidate_say_nothing() -> None:
+    """Caches are kept by model, and no agent has sent what a refresh builds on."""
+    refresh = msgspec.structs.replace(job(MISS), kind=JobKind.REFRESH)
+    assert sightings([job(MISS), refresh], "another-model") == sightings([refresh], MODEL) == []
+
+
+def test_a_job_on_an_open_candidate_finds_no_cache() -> None:
+    """On the checkpoint that the agent has it does."""
+    for base, warmth in (("c2", Warmth.COLD), ("c1", Warmth.WARM), (None, Warmth.WARM)):
+        told = record(view=view(checkpoint="c1", agent_cache=agent(88_000)))
+        on = dataclasses.replace(told, job=msgspec.structs.replace(told.job, base=base))
+        assert seen_of(on, POLICY).warmth is warmth
 
 
 def test_what_summaries_are_like_is_learnt_from_the_session_then_from_the_tenant() -> None:

@@ -56,6 +56,11 @@ class Record:
     spent: Sequence[DaySpent] = ()
     """The tenant's newest day with calls."""
 
+    @property
+    def is_on_open_base(self) -> bool:
+        """Whether the job builds on a candidate nobody has adopted: what it would send no agent has ever sent."""
+        return self.job.base is not None and self.job.base != self.view.checkpoint
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePrefix:
@@ -116,7 +121,7 @@ def live_prefix(record: Record, policy: Policy, request: Request) -> LivePrefix 
         transcript_tokens=sum(one.tokens for one in said) + count_text(request.previous),
         habit=habit_of(record, request.max_tokens),
         seen=seen_of(record, policy) if matches_cache(content) else Seen(Warmth.COLD),
-        reads_back=reads_back(record.jobs),
+        reads_back=reads_back(record.jobs, view.model),
         sends_tail=sends_tail,
     )
 
@@ -127,13 +132,13 @@ def seen_of(record: Record, policy: Policy) -> Seen:
     An agent that never told any counts as warm while it is active, until a call of ours says no.
     """
     view, told = record.view, record.view.agent_cache
-    if is_cold_for_tenant(record.spent, view.model):
+    if record.is_on_open_base or is_cold_for_tenant(record.spent, view.model):
         return Seen(Warmth.COLD)
     agent = None
     if told is not None:
         plain = max(0, told.prompt_tokens - told.read_tokens - told.written_tokens)
         agent = Sighting(told.at_ms, Usage(plain, told.read_tokens, told.written_tokens, 0))
-    found = look(sightings(record.jobs), agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
+    found = look(sightings(record.jobs, view.model), agent, now_ms=view.now_ms, ttl_s=policy.cache_ttl_s)
     is_active = 0 <= view.now_ms - view.last_at_ms <= policy.cache_ttl_s * 1000
     if found.warmth is Warmth.UNSEEN and told is None and is_active:
         return Seen(Warmth.WARM, 1.0)
@@ -148,25 +153,18 @@ def is_cold_for_tenant(spent: Iterable[DaySpent], model: str | None) -> bool:
     return sum(one.calls for one in told) >= TELLING_CALLS and read < COLD_SHARE * prompts
 
 
-def sightings(jobs: Iterable[JobTag]) -> list[Sighting]:
-    """One call with the prefix of each job that told its usage: the first that missed, else its first.
+def sightings(jobs: Iterable[JobTag], model: str | None) -> list[Sighting]:
+    """One call with this model's prefix of each job that told its usage: the first that missed, else its first.
 
-    A hit of a later call is none: it reads what the first one of the job wrote.
+    A hit of a later call is none: it reads what the first one of the job wrote. Nor is a refresh: see `is_on_open_base`.
     """
-    seen = (
-        [Sighting(job.started_ms, _usage(one)) for one in _answered(job) if one.get("mode") == MODE]
-        for job in jobs
-    )
+    seen = ([Sighting(job.started_ms, _usage(one)) for one in _with_prefix(job, model)] for job in jobs)
     return [next((one for one in calls if not one.is_hit), calls[0]) for calls in seen if calls]
 
 
-def reads_back(jobs: Iterable[JobTag]) -> bool:
+def reads_back(jobs: Iterable[JobTag], model: str | None) -> bool:
     """Whether the newest second call of a job read what the first one wrote; True before there was one."""
-    seconds = [
-        calls[1]
-        for job in jobs
-        if len(calls := [one for one in _answered(job) if one.get("mode") == MODE]) > 1
-    ]
+    seconds = [calls[1] for job in jobs if len(calls := _with_prefix(job, model)) > 1]
     return not seconds or Sighting(0, _usage(seconds[-1])).is_hit
 
 
@@ -192,6 +190,12 @@ def _of_tenant(spent: Iterable[DaySpent]) -> int:
 def _fits(view: SessionView, policy: Policy) -> bool:
     limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
     return limits is not None and view.tokens <= limits.hard
+
+
+def _with_prefix(job: JobTag, model: str | None) -> list[dict[str, Any]]:
+    if job.kind is JobKind.REFRESH:
+        return []
+    return [one for one in _answered(job) if one.get("mode") == MODE and one.get("model") == model]
 
 
 def _answered(job: JobTag) -> list[dict[str, Any]]:
