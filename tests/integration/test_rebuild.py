@@ -29,11 +29,13 @@ FIRST, NOT_YET, REBUILT = "originals:first", "previous:not_yet", "originals:rebu
 
 
 async def generation(
-    made: Bench, kind: JobKind = JobKind.SPECULATIVE, **claim: Any
+    made: Bench, kind: JobKind = JobKind.SPECULATIVE, *, growth: str = "0", **claim: Any
 ) -> tuple[JobTag, CandidateTag]:
     """Another stretch of talk and the candidate made of it: the job as it ended, and the candidate."""
     start = made.filled.seen.length // 2
     made.filled.append(turns(EACH, start=start, words=12))
+    # As if it had taken hours: at the pace of a test every limit is a moment away.
+    made.store.client.hset(made.filled.keys.key("h"), "grow", growth)
     job = made.filled.claim(kind, **claim)
     assert await made.work(job) == Ended("stored")
     [tag] = [tag for tag in made.candidates() if tag.slot != "floor"]
@@ -134,6 +136,16 @@ async def test_originals_larger_than_the_window_are_read_in_parts_unless_somebod
     desk.bench.adopt(tag)
     following, _ = await generation(desk.bench)
     assert following.basis == REBUILT
+
+
+async def test_a_session_that_would_meet_its_limit_meanwhile_goes_on_from_the_previous_record(
+    desk: Desk,
+) -> None:
+    """Several calls of half a minute are not begun a moment before somebody has to wait for them."""
+    desk.policy(desk.spec(ProviderName.ANTHROPIC, window=40_000, max_output=4_000))
+    await adopted(desk.bench, 3)
+    job, _ = await generation(desk.bench, growth="1000")
+    assert job.basis == "previous:too_slow"
 
 
 async def test_what_was_redacted_stays_away(bench: Bench) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from precompact_shared.engine.recovery import is_urgent
 from precompact_shared.engine.summary import Ground
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.models import ModelWindow
+from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
-from precompact_shared.store.types import JobTag
+from precompact_shared.store.types import JobTag, SessionView
 from precompact_worker.drafting import token_factor
 from precompact_worker.planning import Wishes
 from precompact_worker.providers.registry import Desk, wants_native, window_of
@@ -38,7 +40,16 @@ def ground_of(
         if wishes.extractive_only or not specs
         else room_of(specs[0], desk, token_factor(snapshot)),
         call_s=desk.policy.p95_job_s,
+        left_s=left_s(snapshot.view, desk.policy),
     )
+
+
+def left_s(view: SessionView, policy: Policy) -> float:
+    """Seconds until the session is at its limit if it goes on growing as it does; infinite where nobody can tell."""
+    limits = policy.limits_of(view.model, view.window, view.max_output, view.observed_limit)
+    if limits is None or view.growth_tokens_per_s <= 0:
+        return math.inf
+    return max(0.0, limits.limit - view.tokens) / view.growth_tokens_per_s
 
 
 def room_of(spec: ProviderSpec, desk: Desk, factor: float) -> int | None:

@@ -42,6 +42,9 @@ def test_every_fourth_generation_of_ours_is_made_of_the_originals() -> None:
         ({"room_tokens": 29_000}, Basis.TOO_SLOW),
         ({"room_tokens": 30_000}, Basis.REBUILT),
         ({"call_s": 201.0}, Basis.TOO_SLOW),
+        ({"left_s": 89.0}, Basis.TOO_SLOW),
+        ({"left_s": 90.0}, Basis.REBUILT),
+        ({"left_s": 0.0, "room_tokens": 600_000}, Basis.REBUILT),
         ({"room_tokens": 0}, Basis.TOO_SLOW),
     ],
 )

@@ -37,7 +37,7 @@ class Basis(StrEnum):
     SOMEBODY_WAITS = "previous:somebody_waits"
     """It takes more than one call, and a request may be waiting."""
     TOO_SLOW = "previous:too_slow"
-    """Its calls would take longer than any job may."""
+    """Its calls would take longer than any job may, or than the session has until its limit."""
 
     @property
     def is_rebuilt(self) -> bool:
@@ -60,6 +60,8 @@ class Ground:
     """Of originals that one call of the writer takes; None: it makes no calls."""
     call_s: float
     """How long one call takes as a rule."""
+    left_s: float = math.inf
+    """Until the session reaches its limit, at the rate at which it grows."""
 
     @property
     def calls(self) -> int:
@@ -91,5 +93,6 @@ _OBJECTIONS: tuple[tuple[Basis, Callable[[Ground, SummaryRule], bool]], ...] = (
     (Basis.TOO_LARGE, lambda ground, rule: 0 < rule.rebuild_max_tokens < ground.originals_tokens),
     (Basis.SOMEBODY_WAITS, lambda ground, _: ground.urgent and ground.calls > 1),
     (Basis.TOO_SLOW, lambda ground, _: ground.takes_s > MOST_S),
+    (Basis.TOO_SLOW, lambda ground, _: ground.calls > 1 and ground.takes_s > ground.left_s),
 )
 """Read from the top."""
