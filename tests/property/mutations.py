@@ -44,7 +44,7 @@ MUTATIONS = (
     Mutation("lib/rewrite.lua", "return reach(tag) <= p end)", "return true end)", alone=True),
     Mutation("lib/rewrite.lua", "return reach(tag) <= p end)", "return false end)"),
     Mutation("lib/rewrite.lua", "if S.rwh ~= req then return nil end", "if true then return nil end"),
-    Mutation("lib/rewrite.lua", "if est().len > p then drop_anchor() end"),
+    Mutation("lib/rewrite.lua", "if estimate().e[E_LENGTH] > p then learning().drop_anchor() end"),
     Mutation("redact.lua", "rewrite(lowest, drop_sighted(lowest))", "rewrite(lowest)", alone=True),
     Mutation("lib/candidates.lua", "and job.upto and stays(job)", "and (not job.upto or stays(job))"),
     Mutation(
@@ -56,6 +56,24 @@ MUTATIONS = (
     Mutation("lib/jobs.lua", "if job.state ~= 'running' or job.fence ~= fence then return 'fence' end"),
     Mutation("lib/jobs.lua", "if job.state == 'cancelled' then return job.reason or 'cancelled' end"),
     Mutation("lib/changes.lua", "or u.version < num('cpat')"),
+    Mutation("lib/changes.lua", "if u.server then return X.go_blind() end"),
+    Mutation("lib/changes.lua", "if start ~= '' then learning().begin_anew(start) end"),
+    Mutation("lib/changes.lua", "  settle_span()\n"),
+    Mutation("lib/rewrite.lua", "  learning().refold(p, sums)\n"),
+    Mutation("lib/rechain.lua", "  X.refold(num('len'), sums)\n"),
+    Mutation("lib/learning.lua", "if folded > u.length then fold_from(e[E_LENGTH]) end"),
+    Mutation("lib/learning.lua", "if sp[P_LAST] ~= '' then X.learner()(u.total) end", "X.learner()(u.total)"),
+    Mutation("lib/learning.lua", "if e[E_BLIND] then", "if false then"),
+    Mutation(
+        "lib/learning.lua",
+        "if grown < -max(10000, 0.05 * e[E_BASE]) - e[E_FACTORS + 1] * e[E_CARRIED] then",
+        "if false then",
+    ),
+    Mutation("lib/learning.lua", "if sp[P_TURN] == NO_TURN or leaving <= 100 then", "if leaving <= 100 then"),
+    Mutation("lib/learning.lua", "if not (share > -0.5 and share < 1.5) then return end"),
+    Mutation("lib/learning.lua", "if deviation > 2 then", "if false then"),
+    Mutation("lib/learning.lua", "if e[E_COUNTS] then learn_reasoning(lead, guessed) end"),
+    Mutation("lib/learning.lua", "e[E_OUTPUT], e[E_REASONED], e[E_BLIND] = UNSAID, UNSAID, false"),
     Mutation("lib/session.lua", "return load_hash() and S.vis ~= '0'", "return load_hash()"),
     Mutation("claim.lua", "if live and spec.kind ~= 'manual' then", "if false then"),
     Mutation(
@@ -123,7 +141,8 @@ def broken(mutation: Mutation | None) -> tuple[Callable[[str], bytes], Callable[
     @cache
     def source(name: str) -> bytes:
         raw = text(FOLDER / f"{name}.lua")
-        return executor._INCLUDE.sub(lambda match: text(FOLDER / "lib" / match[1].decode()), raw)
+        included = executor._INCLUDE.sub(lambda match: text(FOLDER / "lib" / match[1].decode()), raw)
+        return executor.with_defines(included)
 
     @cache
     def sha(name: str) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from precompact_shared.engine.estimate import Lessons, State, begin, rates_of
+from precompact_shared.engine.estimate.calibration import Doubt
 from precompact_shared.engine.estimate.rates import Parts
 from precompact_shared.engine.estimate.states import UNSAID
 from precompact_shared.engine.types import Format
@@ -20,8 +21,15 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
     leaves_weight: float
     root_reasoning: float
     reasoning_weight: float
-    factors: Parts
-    doubt: tuple[float, float, float, float, float, float]
+    text: float
+    thinking: float
+    structure: float
+    doubt_1: float
+    doubt_2: float
+    doubt_3: float
+    doubt_4: float
+    doubt_5: float
+    doubt_6: float
     steps: int = 0
     base: int = 0
     output: int = UNSAID
@@ -33,6 +41,16 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
     read_tokens: int = 0
     written_tokens: int = 0
     blind: bool = False
+
+    @property
+    def factors(self) -> Parts:
+        """What a token of the family's estimate is in this session."""
+        return self.text, self.thinking, self.structure
+
+    @property
+    def doubt(self) -> Doubt:
+        """Covariance of the factors, upper triangle by rows."""
+        return self.doubt_1, self.doubt_2, self.doubt_3, self.doubt_4, self.doubt_5, self.doubt_6
 
 
 unpack = msgspec.msgpack.Decoder(Remembered, strict=False).decode
@@ -56,9 +74,9 @@ def packed(counts_reasoning: bool, state: State) -> bytes:  # noqa: FBT001 - it 
             state.leaves_weight,
             state.root_reasoning,
             state.reasoning_weight,
-            state.factors,
-            state.doubt,
-            state.steps,
+            *state.factors,
+            *state.doubt,
+            steps=state.steps,
         )
     )
 

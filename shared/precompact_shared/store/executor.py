@@ -18,14 +18,24 @@ from precompact_shared.store.op import Op
 
 T = TypeVar("T")
 _INCLUDE = re.compile(rb"^--- @include (\S+)$", re.MULTILINE)
+_DEFINE = re.compile(rb"^--- @define (\w+) (\S+)\n", re.MULTILINE)
 
 
 @cache
 def script_source(name: str) -> bytes:
-    """The Lua text of a script with its includes in place."""
+    """The Lua text of a script with its includes and constants in place."""
     folder = files(__package__) / "lua"
     raw = (folder / f"{name}.lua").read_bytes()
-    return _INCLUDE.sub(lambda match: (folder / "lib" / match[1].decode()).read_bytes(), raw)
+    return with_defines(_INCLUDE.sub(lambda match: (folder / "lib" / match[1].decode()).read_bytes(), raw))
+
+
+def with_defines(source: bytes) -> bytes:
+    """A script with the names of its `@define` lines replaced: Lua has no constants that cost nothing."""
+    values = dict(_DEFINE.findall(source))
+    if not values:
+        return source
+    names = re.compile(rb"\b(" + b"|".join(values) + rb")\b")
+    return names.sub(lambda match: values[match[1]], _DEFINE.sub(b"", source))
 
 
 @cache

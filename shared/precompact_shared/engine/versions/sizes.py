@@ -73,8 +73,6 @@ def _reported(session: Session, usage: Usage, now_ms: int) -> Session:
         return session
     if usage.server:
         return replace(session, blind=True) if anchor else session
-    if anchor and usage.length < anchor.length:
-        session = unanchored(session)
     session = _learned(session, usage)
     cache = (now_ms, usage.total, usage.read, usage.written)
     session = replace(session, anchor=Anchor(usage.total, usage.version, usage.length, cache), blind=False)

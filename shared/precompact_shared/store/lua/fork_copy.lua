@@ -16,6 +16,6 @@ local skip, differs = common_from(at, FIRST, count)
 if differs then return refuse('diverged', {common=at + skip}) end
 if too_large(limits, FIRST, skip, count) then return refuse('session_full') end
 local appended = append_entries(FIRST, skip, count)
-if appended > 0 then keep_span() end
+if appended > 0 then estimate().keep_span() end
 flush()
 return cjson.encode({o='ok', appended=appended, length=num('len')})

@@ -51,7 +51,7 @@ else
   bump(function(tag) return reach(tag) <= common end)
 end
 -- What was lost may have been a rewrite: nobody else's older pair counts any more.
-if heal then set('rw', num('v')); set('cpat', num('v')); drop_anchor() end
+if heal then set('rw', num('v')); set('cpat', num('v')); learning().drop_anchor() end
 local appended = append_entries(FIRST, common, count)
 apply_changes(changes, ARGV[10])
 flush()

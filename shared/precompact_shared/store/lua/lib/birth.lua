@@ -7,8 +7,7 @@ local function born(spec, version, incarnation, start)
   if spec.window then set('win', spec.window) end
   if spec.max_output then set('out', spec.max_output) end
   if spec.parent then set('parent', spec.parent) end
-  set('est', start)
-  E, SP = nil, no_span({0, 0, 0, 0, 0, 0})
-  keep_span()
+  set('est', start); set('span', cmsgpack.pack({0,0,0,0,0,0,0, 0,0,0,0,0,0,0, 0,0,0,0,0,0,0, NO_TURN, '', true, 0,0,0,0,0,0}))
+  ESTIMATE = nil
   redis.call('SADD', K.ix, NAME)
 end

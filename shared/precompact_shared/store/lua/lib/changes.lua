@@ -3,23 +3,26 @@ local function usage_counts(u)
   if u.total <= 0 or u.version < num('cpat') or u.version < num('rw') or u.version > num('v') then return false end
   if u.length > num('len') then return false end
   if u.model and field('model') and u.model ~= S.model then return false end
-  return not (is_anchored() and E.v == u.version and u.length < E.len)
+  local e = estimate().e
+  return not (e[E_BASE] > 0 and e[E_VERSION] == u.version and u.length < e[E_LENGTH])
 end
 local function apply_usage(u)
   if not usage_counts(u) then return false end
-  if is_anchored() and E.base == u.total and E.len == u.length and E.v == u.version then return false end
+  local X = learning()
+  local e = X.e
+  if e[E_BASE] == u.total and e[E_LENGTH] == u.length and e[E_VERSION] == u.version then return false end
   -- Server-side tools: several passes in one number, which is no prompt's size and spoils what the growth would teach.
-  if u.server then return blind() end
-  observe(u)
-  local fixed = math.max(0, u.total - whole(context_estimate(u.length)))
+  if u.server then return X.go_blind() end
+  X.observe(u)
+  local fixed = math.max(0, u.total - math.floor(X.context(u.length) + 0.5))
   if not field('over') or fixed < num('over') then set('over', fixed) end
   set('obs', '')
   return true
 end
 local function apply_model(model, start)
   if not model or model == S.model then return false end
-  if field('model') then drop_anchor(); set('over', '') end
-  begin_anew(start)
+  if field('model') then learning().drop_anchor(); set('over', '') end
+  if start ~= '' then learning().begin_anew(start) end
   set('model', model)
   return true
 end
@@ -37,6 +40,6 @@ local function apply_changes(c, start)
   changed = apply_number('out', c.max_output) or changed
   if c.usage then changed = apply_usage(c.usage) or changed end
   settle_span()
-  if c.overflow and num('obs') ~= size() then set('obs', size()); changed = true end
+  if c.overflow and num('obs') ~= estimate().size() then set('obs', estimate().size()); changed = true end
   return changed
 end

@@ -11,7 +11,7 @@ local function set_current(record)
   set('instok', record and record.insert_tokens or 0)
   set('cumup', cum_at(record and record.upto or 0))
   set('cpat', num('v'))
-  drop_anchor()
+  learning().drop_anchor()
 end
 -- Edits at p and later no longer hold: what they saved is there again (rule 7).
 local function limit_record(record, p)

@@ -3,9 +3,6 @@
 local PER_ENTRY = 7   -- digest, tokens, role, pinned, links, load, body
 local PINNED, REDACTED = 1, 2
 local MOST_OPEN = 64   -- of Responses items, whose blocks nothing closes (engine/pairing.py, MOST_OPEN)
--- Loads of this call's new entries, {side, text, thinking, structure, sealed characters, pieces, thoughts}, and where they begin.
-local FRESH, FRESH_FROM = {}, nil
-
 local function chain_at(n)
   if n == 0 then return ZERO_CHAIN end
   if n == num('len') then return S.head end
@@ -72,6 +69,7 @@ local function entry_at(first, n)
   return {digest=ARGV[at], tokens=tonumber(ARGV[at + 1]), role=ARGV[at + 2], pinned=ARGV[at + 3] == '1',
           links=ARGV[at + 4], load=cmsgpack.unpack(ARGV[at + 5]), body=ARGV[at + 6]}
 end
+-- A load is {side, text, thinking, structure, sealed characters, sealed pieces, thoughts}.
 local function mass_of(load) return {load[2], load[3], load[4], load[5], load[6], load[7]} end
 -- System and developer entries at the head are always pinned.
 local function flags_of(e, seq)
@@ -100,18 +98,20 @@ end
 local function append_entries(first, skip, count)
   if skip >= count then return 0 end
   local seq, cum, head, bytes = num('len'), num('cum'), S.head, num('bytes')
-  local P, metas, bodies, added, sums = pairing(), {}, {}, 0, span().sums
-  FRESH_FROM = seq
+  local P, metas, bodies, added, X = pairing(), {}, {}, 0, estimate()
+  local sp, fresh = X.sp, {}
+  X.fresh, X.fresh_from, X.unsettled = fresh, seq, true
   for n = skip, count - 1 do
     local e = entry_at(first, n)
     cum, added, bytes = cum + e.tokens, added + e.tokens, bytes + #e.body
     head = redis.sha1hex(head .. e.digest)
     local open = pair_entry(P, seq, e.role, e.links)
-    FRESH[#FRESH + 1] = e.load
-    for k = 1, 6 do sums[k] = sums[k] + e.load[k + 1] end
+    fresh[#fresh + 1] = e.load
+    for k = 0, 5 do sp[P_SUMS + k] = sp[P_SUMS + k] + e.load[k + 2] end
     local at, place = #metas + 1, int(seq)
     metas[at], metas[at + 1] = place, cmsgpack.pack({e.digest, head, cum, flags_of(e, seq), e.role, e.links, open,
-      e.load[1], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]})
+      e.load[1], sp[P_SUMS], sp[P_SUMS + 1], sp[P_SUMS + 2], sp[P_SUMS + 3], sp[P_SUMS + 4],
+      sp[P_SUMS + 5]})
     bodies[at], bodies[at + 1] = place, e.body
     seq = seq + 1
   end

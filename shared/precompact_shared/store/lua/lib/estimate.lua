@@ -1,127 +1,144 @@
 -- The size of the next request: the last valid report and a calibrated estimate of what came after it. The pure twin is
 -- engine/estimate: the same operations on doubles in the same order, so both agree to the last bit.
---   est   what is remembered between reports, packed in the order of REMEMBERED (calibration.py, Remembered)
---   span  what came after the report, and the sums over all entries, packed as {total, lead, late, turn, last, leading, sums}
--- A mass is {text, thinking, structure, sealed characters, sealed pieces, thoughts, replies}; sums lack the replies.
-local REMEMBERED = {'counts', 'leaves', 'leaves_weight', 'root', 'root_weight', 'f', 'd', 'steps', 'base', 'output',
-  'reasoned', 'carried', 'len', 'v', 'at', 'read', 'written', 'blind'}
-local NO_TURN, STEERED, ENDED = 0, 1, 2
-local UNSAID = -1
-local E, SP, SIZED   -- read when asked for; SIZED: what predict last said
-local LESSON         -- what the session tells its tenant, once
-local function est()
-  if E then return E end
-  local raw = cmsgpack.unpack(S.est)
-  E = {}
-  for n, name in ipairs(REMEMBERED) do E[name] = raw[n] end
-  return E
-end
-local function keep_est()
-  local raw = {}
-  for n, name in ipairs(REMEMBERED) do raw[n] = E[name] end
-  S.est, dirty.est, SIZED = cmsgpack.pack(raw), true, nil
-end
-local function no_mass() return {0, 0, 0, 0, 0, 0, 0} end
-local function no_span(sums)
-  return {total=no_mass(), lead=no_mass(), late=no_mass(), turn=NO_TURN, last='', leading=true, sums=sums}
-end
-local function span()
-  if SP then return SP end
-  local raw = cmsgpack.unpack(S.span)
-  SP = {total=raw[1], lead=raw[2], late=raw[3], turn=raw[4], last=raw[5], leading=raw[6], sums=raw[7]}
-  return SP
-end
-local function keep_span()
-  S.span = cmsgpack.pack({SP.total, SP.lead, SP.late, SP.turn, SP.last, SP.leading, SP.sums})
-  dirty.span, SIZED = true, nil
-end
-local function is_anchored() return est().base > 0 end
-
+--   est   what is remembered between reports, one list of numbers (calibration.py, Remembered): E_* below
+--   span  what came after the report, and sums over all entries, one list too: P_* below
+-- A mass is text, thinking, structure, sealed characters, sealed pieces, thoughts, replies; sums lack the replies.
+-- Everything is made on first use in functions of their own: a closure in a long script costs as much as a command.
+--- @define E_COUNTS 1
+--- @define E_LEAVES 2
+--- @define E_LEAVES_WEIGHT 3
+--- @define E_ROOT 4
+--- @define E_ROOT_WEIGHT 5
+--- @define E_FACTORS 6
+--- @define E_DOUBT 9
+--- @define E_STEPS 15
+--- @define E_BASE 16
+--- @define E_OUTPUT 17
+--- @define E_REASONED 18
+--- @define E_CARRIED 19
+--- @define E_LENGTH 20
+--- @define E_VERSION 21
+--- @define E_AT 22
+--- @define E_READ 23
+--- @define E_WRITTEN 24
+--- @define E_BLIND 25
+--- @define P_TOTAL 1
+--- @define P_LEAD 8
+--- @define P_LATE 15
+--- @define P_TURN 22
+--- @define P_LAST 23
+--- @define P_LEADING 24
+--- @define P_SUMS 25
+--- @define NO_TURN 0
+--- @define STEERED 1
+--- @define ENDED 2
+--- @define UNSAID -1
+local ESTIMATE   -- e: est, sp: span, both unpacked; anchored; sized: what `size` last said
 local function meta(seq)
   local raw = redis.call('HGET', K.m, int(seq))
   return raw and cmsgpack.unpack(raw) or nil
 end
--- Sums over [0, n).
-local function sums_at(n)
-  if n == 0 then return {0, 0, 0, 0, 0, 0} end
-  if n == num('len') then return span().sums end
-  local m = meta(n - 1)
-  return {m[9], m[10], m[11], m[12], m[13], m[14]}
-end
-local function minus(a, b)
-  local out = {}
-  for n = 1, #a do out[n] = a[n] - b[n] end
-  return out
-end
-local function plus(a, b)
-  local out = {}
-  for n = 1, #a do out[n] = a[n] + b[n] end
-  return out
-end
-local function square(x) return x * x end
-local function whole(x) return math.floor(x + 0.5) end
-local function dot(a, b) return a[1] * b[1] + a[2] * b[2] + a[3] * b[3] end
-local function times(d, p)
-  return {d[1] * p[1] + d[2] * p[2] + d[3] * p[3], d[2] * p[1] + d[4] * p[2] + d[5] * p[3],
-          d[3] * p[1] + d[5] * p[2] + d[6] * p[3]}
-end
-local function variance(d, p) return dot(p, times(d, p)) end
-local function noise(tokens, steps) return steps * 900 + square(0.12 * tokens) end
-local function tokens_in(mass) return mass[1] + mass[2] + mass[3] end
-
--- Reasoning (engine/estimate/reasoning.py).
-local function average() return square(E.root) end
-local function sealed_tokens(mass) return math.max(0, (mass[4] - 900 * mass[5]) / 6) end
-local function unknown(mass) return math.max(0, math.min(mass[7], mass[6]) - mass[5]) end
-local function expected(mass) return sealed_tokens(mass) + average() * unknown(mass) end
-local function of_lead(lead)
-  if lead[7] == 0 then return 0 end
-  if E.reasoned >= 0 then return E.reasoned end
-  if E.output > 0 then return math.max(0, E.output - dot(E.f, lead)) end
-  if lead[5] > 0 or lead[6] == 0 then return sealed_tokens(lead) end
-  return -1
-end
-local function reasoning()
-  local sp, ended = SP, SP.turn == ENDED
-  local early = ended and minus(sp.total, sp.late) or no_mass()
-  if not E.counts then
-    return {lead=sp.lead[2], early=early[2], late=sp.late[2], guessed=0}
+local function estimate()
+  local X = ESTIMATE
+  if X then return X end
+  local e, sp = cmsgpack.unpack(S.est), cmsgpack.unpack(S.span)
+  local max, floor = math.max, math.floor
+  X = {e=e, sp=sp, anchored=e[E_BASE] > 0}
+  ESTIMATE = X
+  -- Tokens of text, thinking and structure at m[k] in this session.
+  function X.in_session(m, k) return e[E_FACTORS] * m[k] + e[E_FACTORS + 1] * m[k + 1] + e[E_FACTORS + 2] * m[k + 2] end
+  function X.minus(a, j, b, k, count)
+    local out = {}
+    for n = 0, count - 1 do out[n + 1] = a[j + n] - b[k + n] end
+    return out
   end
-  local lead, rest = of_lead(sp.lead), minus(sp.total, sp.lead)
-  local before, after = ended and minus(early, sp.lead) or no_mass(), ended and sp.late or rest
-  local guessed = unknown(rest)
-  if lead < 0 then lead, guessed = average(), guessed + 1 end
-  if ended then return {lead=lead, early=expected(before) + lead, late=expected(after), guessed=guessed} end
-  return {lead=lead, early=0, late=expected(after) + lead, guessed=guessed}
-end
--- All that came in, by direction: thinking that the entries hold, or reasoning that they do not.
-local function parts_of(thought)
-  local total = SP.total
-  return {total[1], E.counts and thought.early + thought.late or total[2], total[3]}
-end
+  -- Sums over [0, n).
+  function X.sums_at(n)
+    if n == 0 then return {0, 0, 0, 0, 0, 0} end
+    local m, k = sp, P_SUMS
+    if n ~= num('len') then m, k = meta(n - 1), 9 end
+    return {m[k], m[k + 1], m[k + 2], m[k + 3], m[k + 4], m[k + 5]}
+  end
+  -- Our own estimate of insert and tail up to n, as this session has shown its tokens to be.
+  function X.context(n)
+    local tail = X.minus(X.sums_at(n), 1, X.sums_at(math.min(n, num('upto'))), 1, 3)
+    return e[E_FACTORS] * num('instok') + X.in_session(tail, 1)
+  end
+  function X.keep_est()
+    S.est, dirty.est, X.sized, X.anchored = cmsgpack.pack(e), true, nil, e[E_BASE] > 0
+  end
+  function X.keep_span()
+    S.span, dirty.span, X.sized = cmsgpack.pack(sp), true, nil
+  end
 
--- Tokens, and how far off they may be nine times in ten (engine/estimate/predicting.py). Anchored sessions only.
-local function predict()
-  local sp = span()
-  if sp.last == '' then return {E.base, 0} end
-  local thought = reasoning()
-  local parts = parts_of(thought)
-  local growth = dot(E.f, parts)
-  local leaving = E.leaves * E.f[2] * (sp.turn == ENDED and E.carried + thought.early or 0)
-  local spread = math.sqrt(variance(E.d, parts) + noise(tokens_in(parts), math.max(1, sp.total[7]))
-    + thought.guessed * square(2 * average()))
-  return {math.max(0, whole(E.base + growth - leaving)), whole(1.6 * spread)}
-end
--- Our own estimate of insert and tail up to n, as this session has shown its tokens to be.
-local function context_estimate(n)
-  local from = math.min(n, num('upto'))
-  return est().f[1] * num('instok') + dot(E.f, minus(sums_at(n), sums_at(from)))
-end
-local function sized()
-  if not SIZED then SIZED = is_anchored() and predict() or {} end
-  return SIZED
-end
-local function size()
-  if is_anchored() then return sized()[1] end
-  return math.max(0, whole(num('over') + context_estimate(num('len'))))
+  -- What a size with a report behind it takes (engine/estimate: predicting.py, reasoning.py).
+  function X.predictor()
+    if X.predict then return X end
+    local in_session, minus, min, sqrt = X.in_session, X.minus, math.min, math.sqrt
+    -- The doubt times the parts, as three numbers.
+    function X.times(parts)
+      local x, y, z = parts[1], parts[2], parts[3]
+      return e[E_DOUBT] * x + e[E_DOUBT + 1] * y + e[E_DOUBT + 2] * z,
+        e[E_DOUBT + 1] * x + e[E_DOUBT + 3] * y + e[E_DOUBT + 4] * z,
+        e[E_DOUBT + 2] * x + e[E_DOUBT + 4] * y + e[E_DOUBT + 5] * z
+    end
+    function X.variance(parts)
+      local x, y, z = X.times(parts)
+      return parts[1] * x + parts[2] * y + parts[3] * z
+    end
+    function X.noise(parts, steps)
+      local scaled = 0.12 * (parts[1] + parts[2] + parts[3])
+      return steps * 900 + scaled * scaled
+    end
+    local function sealed(m, k) return max(0, (m[k + 3] - 900 * m[k + 4]) / 6) end
+    -- Replies of which nobody says how much they reasoned.
+    local function unknown(m, k) return max(0, min(m[k + 6], m[k + 5]) - m[k + 4]) end
+    local function expected(m, k) return sealed(m, k) + e[E_ROOT] * e[E_ROOT] * unknown(m, k) end
+    local function of_lead()
+      if sp[P_LEAD + 6] == 0 then return 0 end
+      if e[E_REASONED] >= 0 then return e[E_REASONED] end
+      if e[E_OUTPUT] > 0 then return max(0, e[E_OUTPUT] - in_session(sp, P_LEAD)) end
+      if sp[P_LEAD + 4] > 0 or sp[P_LEAD + 5] == 0 then return sealed(sp, P_LEAD) end
+      return UNSAID
+    end
+    -- Of the lead; of all replies before and after the last turn began; and how many of them are guessed. In tokens of
+    -- the family.
+    function X.reasoning()
+      local ended = sp[P_TURN] == ENDED
+      if not e[E_COUNTS] then
+        return sp[P_LEAD + 1], ended and sp[P_TOTAL + 1] - sp[P_LATE + 1] or 0, sp[P_LATE + 1], 0
+      end
+      local lead, rest = of_lead(), minus(sp, P_TOTAL, sp, P_LEAD, 7)
+      local guessed = unknown(rest, 1)
+      if lead < 0 then lead, guessed = e[E_ROOT] * e[E_ROOT], guessed + 1 end
+      if not ended then return lead, 0, expected(rest, 1) + lead, guessed end
+      local before = minus(minus(sp, P_TOTAL, sp, P_LATE, 7), 1, sp, P_LEAD, 7)
+      return lead, expected(before, 1) + lead, expected(sp, P_LATE), guessed
+    end
+    -- All that came in, by direction: thinking that the entries hold, or reasoning that they do not.
+    function X.parts(early, late)
+      return {sp[P_TOTAL], e[E_COUNTS] and early + late or sp[P_TOTAL + 1], sp[P_TOTAL + 2]}
+    end
+    -- Tokens, and how far off they may be nine times in ten.
+    function X.predict()
+      if sp[P_LAST] == '' then return {e[E_BASE], 0} end
+      local _, early, late, guessed = X.reasoning()
+      local parts = X.parts(early, late)
+      local growth = in_session(parts, 1)
+      local leaving = e[E_LEAVES] * e[E_FACTORS + 1] * (sp[P_TURN] == ENDED and e[E_CARRIED] + early or 0)
+      local twice = 2 * (e[E_ROOT] * e[E_ROOT])
+      local spread = sqrt(X.variance(parts) + X.noise(parts, max(1, sp[P_TOTAL + 6]))
+        + guessed * (twice * twice))
+      return {max(0, floor(e[E_BASE] + growth - leaving + 0.5)), floor(1.6 * spread + 0.5)}
+    end
+    return X
+  end
+  function X.size()
+    if not X.sized then
+      X.sized = X.anchored and X.predictor().predict()
+        or {max(0, floor(num('over') + X.context(num('len')) + 0.5))}
+    end
+    return X.sized[1]
+  end
+  return X
 end

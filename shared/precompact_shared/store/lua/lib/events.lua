@@ -14,8 +14,8 @@ local function live_job()
   return raw and cjson.decode(raw) or nil
 end
 local function emit_size(rewritten)
-  local event = {t='size', tokens=size(), window=tonumber(S.win), max_output=tonumber(S.out), model=field('model'),
-    upto=num('upto'), cp=field('cp'), growth=num('grow'), open=#list(S.open), anchored=is_anchored(),
+  local event = {t='size', tokens=estimate().size(), window=tonumber(S.win), max_output=tonumber(S.out), model=field('model'),
+    upto=num('upto'), cp=field('cp'), growth=num('grow'), open=#list(S.open), anchored=estimate().anchored,
     observed_limit=tonumber(S.obs), rewritten=rewritten or false}
   local job = live_job()
   if job then event.job = {jid=job.jid, kind=job.kind, state=job.state, version=job.version} end

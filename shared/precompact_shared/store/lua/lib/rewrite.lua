@@ -19,13 +19,13 @@ local function drop_entries(from)
 end
 -- Cuts the history to [0, p).
 local function cut_history(p)
-  local P, head, cum, sums = pairing(), chain_at(p), cum_at(p), sums_at(p)
+  local P, head, cum, sums = pairing(), chain_at(p), cum_at(p), estimate().sums_at(p)
   cut_pairing(P, p)
   archive(p)
   drop_entries(p)
   keep_pairing(P)
   set('len', p); set('head', head); set('cum', cum); set('heads', math.min(num('heads'), p))
-  refold(p, sums)
+  learning().refold(p, sums)
 end
 local function limit_edits(p)
   for _, cid in ipairs(redis.call('LRANGE', K.k, 0, -1)) do
@@ -54,7 +54,7 @@ local function rewrite(p, popped)
     set('thr', math.min(num('thr'), p))
     record = top()
     set('instok', record and record.insert_tokens or 0)
-    if est().len > p then drop_anchor() end
+    if estimate().e[E_LENGTH] > p then learning().drop_anchor() end
   end
   return popped
 end
