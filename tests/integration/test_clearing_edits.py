@@ -164,7 +164,9 @@ def test_a_redaction_erases_every_text_that_saw_the_entry(story: Story, place: i
     summary = story.make(4)
     story.take(summary, [(7, 2)], 8)
     body = b'r{"role":"user","content":"gone"}'
-    answer = story.store.run(story.filled.ops.redact([(place, NewEntry("", 3, body))], seen=story.filled.seen, req="r"))
+    answer = story.store.run(
+        story.filled.ops.redact([(place, NewEntry("", 3, body))], seen=story.filled.seen, req="r")
+    )
     assert answer.o == "ok"
     assert len(story.chain()) == 2 * left
     assert [story.text(tag.cid) is not None for tag in (clearing, summary)] == [bool(left)] * 2
@@ -178,7 +180,9 @@ def test_texts_of_dropped_edits_are_erased_too(story: Story) -> None:
     story.take(summary, [(7, 2)], 8)
     story.filled.rewind(7)
     story.filled.append([{"role": "user", "content": "another"}])
-    answer = story.store.run(story.filled.ops.redact([(7, NewEntry("", 3, b"r{}"))], seen=story.filled.seen, req="redact"))
+    answer = story.store.run(
+        story.filled.ops.redact([(7, NewEntry("", 3, b"r{}"))], seen=story.filled.seen, req="redact")
+    )
     assert answer.o == "ok"
     assert story.text(clearing.cid) is None
     assert story.text(summary.cid) is None
