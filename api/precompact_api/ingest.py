@@ -71,8 +71,15 @@ def read_all(reader: Reader, raws: Sequence[msgspec.Raw], pinned: Collection[int
     return Batch(entries, tuple(ours))
 
 
+async def ingest_one(reader: Reader, raw: msgspec.Raw, where: str) -> NewEntry:
+    """One entry; a large one on a thread."""
+    if len(bytes(raw)) > OFF_LOOP_BYTES:
+        return await asyncio.to_thread(read_one, reader, raw, where)
+    return read_one(reader, raw, where)
+
+
 def read_one(reader: Reader, raw: msgspec.Raw, where: str) -> NewEntry:
-    """One entry."""
+    """The same on this thread."""
     message = parse_value(raw, where)
     return entry_of(reader, raw, message, facts_at(reader.format, message, where), is_pinned=False)
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from precompact_api.answers import answer, etag
 from precompact_api.bodies import RewindBody
-from precompact_api.ingest import Reader, facts_at, read_one, weighed
+from precompact_api.ingest import Reader, facts_at, ingest_one, weighed
 from precompact_api.problems import Code, Problem, refusal
 from precompact_api.recording import request_hash
 from precompact_api.redaction import redacted
@@ -50,7 +50,7 @@ async def _rewrite(call: SessionCall, body: RewindBody, req: str) -> Answer:
     view = await call.view()
     if body.replace is not None:
         reader = Reader(Format(view.format), call.caller.tenant.digest_key, view.model)
-        entry = read_one(reader, body.replace.message, "$.replace.message")
+        entry = await ingest_one(reader, body.replace.message, "$.replace.message")
         return await call.service.run(call.ops.replace(body.replace.seq, entry, seen=seen, req=req))
     return await _redact(call, view, sorted(set(body.redact or ())), seen, req)
 

@@ -11,8 +11,8 @@ touched by a session's script. None of these keys has an EXPIRE: a timer runs th
 | `pc1:{s0}:un` | zset | store | sessions whose newest event is unhandled, by the time it became so |
 | `pc1:{s0}:oj` | zset | store | open jobs, by the time the sweeper must look |
 | `pc1:{s0}:ix` | set | store | sessions of the shard |
-| `pc1:{s0}:h:<s>` | hash | store | session: version, length, sizes, current checkpoint, live job |
-| `pc1:{s0}:m:<s>` | hash | store | seq -> packed facts of an entry (digest, chain digest, running token sum, ...) |
+| `pc1:{s0}:h:<s>` | hash | store | session: version, length, sizes, estimate (`est`, `span`), current checkpoint, live job |
+| `pc1:{s0}:m:<s>` | hash | store | seq -> packed facts of an entry (digest, chain digest, running sums, ...) |
 | `pc1:{s0}:b:<s>` | hash | store | seq -> entry as sent (codec byte + bytes) |
 | `pc1:{s0}:k:<s>` | list | store | chain of checkpoints: candidate ids, oldest first |
 | `pc1:{s0}:c:<s>` | hash | store | candidate id -> tag; closed ones are kept for a while without their text |
@@ -23,7 +23,7 @@ touched by a session's script. None of these keys has an EXPIRE: a timer runs th
 | `pc1:{s0}:d:<s>` | list | store | decisions, newest first (last 100) |
 | `pc1:{s0}:a:<s>` | list | store | archive of entries a rewind removed |
 | `pc1:{s0}:t:<s>` | hash | store | tombstone of a deleted session |
-| `pc1:{t:<tenant>}` | hash | tenants | tenant: digest key, policy, created |
+| `pc1:{t:<tenant>}` | hash | tenants | tenant: digest key, policy, lessons (what its sessions learned of a model's tokens) |
 | `pc1:{t:<tenant>}:u:<day>` | hash | spending | what the tenant's calls used on a day: `<provider>|<model>|<mode>|<measure>` -> sum |
 | `pc1:{t:<tenant>}:ui` | zset | spending | ids of the calls counted lately, by time |
 | `pc1:{keys}:<sha256>` | hash | tenants | API key: tenant, scopes |
