@@ -28,6 +28,7 @@ from precompact_shared.store import (
     reading,
     sync_client,
 )
+from precompact_shared.store.spending import session_spent
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, CheckpointTag, JobKind, JobState, JobTag
 from precompact_worker.run import Ref, Runner
@@ -181,6 +182,33 @@ async def test_usage_is_recorded_once_per_call(bench: Bench) -> None:
     assert told["cost_usd"] == 0
     assert told["input_tokens"] > told["output_tokens"] > 0
     assert told["outcome"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (("begun", "ok"), "ok"),
+        (("ok", "begun"), "ok"),
+        (("begun", "ok", "section_missing"), "section_missing"),
+        (("ok", "section_missing", "ok"), "section_missing"),
+        (("begun", "unreachable", "ok"), "unreachable"),
+    ],
+)
+async def test_a_call_on_record_becomes_what_was_found_out_of_it_and_never_less(
+    bench: Bench, told: tuple[str, ...], kept: str
+) -> None:
+    """Heartbeats carry what is known at their time, and may overtake each other; sums count the call once."""
+    job = bench.claimed()
+    filled = bench.filled
+    started = bench.store.run(filled.ops.start(job.jid, lease_ms=30_000, max_attempts=4)).job
+    assert started is not None
+    for outcome in told:
+        call = {"id": "c:1", "outcome": outcome, "input_tokens": 7, "output_tokens": 2, "cost_usd": 0.5}
+        beat = filled.ops.beat(job.jid, started.fence, lease_ms=30_000, calls=[call])
+        assert bench.store.run(beat).o == "ok"
+    assert [one["outcome"] for one in bench.job(job).calls] == [kept]
+    spent = bench.store.run(session_spent(filled.keys))
+    assert (spent.calls, spent.input_tokens, spent.cost_usd) == (1, 7, 0.5)
 
 
 async def test_the_second_generation_builds_on_the_first(bench: Bench) -> None:

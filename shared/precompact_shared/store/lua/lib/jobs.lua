@@ -33,7 +33,12 @@ local function end_job(job, state, reason)
   trim('ended', K.j, job.jid)
   emit_job(job)
 end
--- Usage, once per call id. A call that was noted when it began is replaced by what became of it, never the other way.
+-- Usage, once per call id. A call that was noted when it began is replaced by what became of it, never the other way; one
+-- that went well by why its answer was not used, which is found out later.
+local function replaces(call, known)
+  if known.outcome == 'ok' then return call.outcome ~= 'ok' and call.outcome ~= 'begun' end
+  return known.outcome == 'begun'
+end
 -- Each call also counts in the session's own sums (fields u_*; money in billionths of a dollar).
 local SUMS = {u_in='input_tokens', u_read='cache_read_tokens', u_write='cache_write_tokens', u_out='output_tokens'}
 local function tally(call, sign)
@@ -55,7 +60,7 @@ local function spend(job, calls)
       job.calls[#job.calls + 1] = call
       known[call.id] = #job.calls
       tally(call, 1)
-    elseif job.calls[at].outcome == 'begun' then
+    elseif replaces(call, job.calls[at]) then
       tally(job.calls[at], -1)
       job.calls[at] = call
       tally(call, 1)
