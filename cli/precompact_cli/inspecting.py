@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from precompact_cli.compacting import known_preset
 from precompact_cli.cut_words import explained, short_reason
+from precompact_cli.entries import Entries
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
 from precompact_cli.log_page import describe_log, print_log
-from precompact_cli.offline import entries_of, resolve
+from precompact_cli.offline import resolve
 from precompact_cli.picture import draw_svg, short_size
-from precompact_cli.picture_page import draw_page, picture_of, write_picture
+from precompact_cli.picture_page import check_targets, draw_page, picture_of, write_picture
 from precompact_cli.plain import plain
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
@@ -42,6 +43,8 @@ class Page:
     """Tools that nobody has described, with their share of all tokens."""
     judgement: Judgement | None
     """None: not asked for."""
+    predictions: list[dict[str, int | None]]
+    """See `predict_usage`; none unless JSON is asked for."""
 
 
 def run_inspect(
@@ -59,9 +62,10 @@ def run_inspect(
     `judged`: what the provider would refuse too; then FAILED if it would refuse anything. `svg`, `html`: files to
     which a picture is written, alone or with the figures.
     """
+    check_targets(source.file, svg, html)
     catalogue = read_catalogue(policy)
     recording = source.read()
-    entries = entries_of(recording)
+    entries = Entries(recording)
     presets = [known_preset(name) for name in preset_names()]
     page = Page(
         recording=recording,
@@ -70,6 +74,7 @@ def run_inspect(
         waste=find_waste(recording, entries, presets, catalogue),
         strangers=strangers(recording, entries, catalogue),
         judgement=judge_recording(recording) if judged else None,
+        predictions=predict_usage(recording, entries) if as_json else [],
     )
     picture = picture_of(recording, page.weights) if svg or html else None
     if picture is not None and svg is not None:
@@ -102,7 +107,7 @@ def describe(page: Page) -> dict[str, Any]:
         "presets": [asdict(plan) for plan in weights.plans],
         **describe_waste(page.waste),
         "unknown_tools": page.strangers,
-        "usage_predictions": predict_usage(recording),
+        "usage_predictions": page.predictions,
         **({} if recording.log is None else {"log": describe_log(recording.log)}),
         **judgement,
     }

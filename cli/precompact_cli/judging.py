@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from precompact_cli.entries import Entries
 from precompact_cli.exits import InputRefused
-from precompact_cli.offline import Entries
 from precompact_cli.recording import Recording
 from precompact_shared.engine.catalogue import Catalogue, shipped_catalogue
 from precompact_shared.engine.clearing import unknown_tools

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import overload
 
+from precompact_cli.entries import Entries
 from precompact_cli.exits import InputRefused
 from precompact_cli.recording import Recording
 from precompact_cli.windows import window_limits
@@ -57,49 +55,6 @@ class Skipped:
     reason: str
 
 
-class Entries(Sequence[Entry]):
-    """The conversation's messages with their places and sizes; each is counted once and never held."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._messages = recording.messages
-        wire, model = recording.format, recording.model
-        self._tokens = array("q", (count_message(wire, one, model) for one in self._messages))
-
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    @overload
-    def __getitem__(self, place: int) -> Entry: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Entry]: ...
-    def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
-        places = range(len(self))[place]
-        if isinstance(places, range):
-            return [self._entry(one) for one in places]
-        return self._entry(places)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return map(self._entry, range(len(self)))
-
-    @property
-    def total(self) -> int:
-        """All of them in tokens."""
-        return sum(self._tokens)
-
-    @property
-    def upto(self) -> list[int]:
-        """Tokens of the first n, for n from 0."""
-        return list(accumulate(self._tokens, initial=0))
-
-    def _entry(self, place: int) -> Entry:
-        return Entry(place, self._messages[place], self._tokens[place])
-
-
-def entries_of(recording: Recording) -> Entries:
-    """The conversation as the engine takes it; counting takes about a second for a million characters."""
-    return Entries(recording)
-
-
 def resolve(recording: Recording, window: int | None) -> ModelWindow:
     """The window as asked for, else the model's, else 200,000."""
     return resolve_window(recording.model, window, None) or ModelWindow(UNKNOWN_WINDOW, UNKNOWN_WINDOW // 8)
@@ -112,7 +67,7 @@ def limits_of(recording: Recording, preset: Preset, window: int | None) -> Limit
 
 def compact_offline(recording: Recording, preset: Preset, found: Limits) -> Compacted | Skipped:
     """One compaction of the whole conversation with the summary made by code."""
-    wire, entries = recording.format, entries_of(recording)
+    wire, entries = recording.format, Entries(recording)
     cut = plan_cut(wire, entries, keep_tokens=found.keep_tokens, at_least=0, rule=preset.cut)
     if isinstance(cut, Skip):
         return Skipped(cut.reason.value)
@@ -131,7 +86,7 @@ def compact_offline(recording: Recording, preset: Preset, found: Limits) -> Comp
     insert = render_insert(wire, preset, summary.text, pinned_entries(wire, covered), covered=covered)
     edits = merge_edits(kept, context_edits(wire, kept, preset), answer_open_calls(wire, kept))
     messages = apply_context(recording.messages, insert, cut.upto, edits)
-    before, after = _size(recording, recording.messages), _size(recording, messages)
+    before, after = entries.total, _size(recording, messages)
     if after >= before:
         return Skipped("not_smaller")
     return Compacted(

@@ -72,6 +72,15 @@ def draw_page(picture: Picture, weights: Weights, waste: Waste) -> str:
     )
 
 
+def check_targets(log: Path, svg: Path | None, html: Path | None) -> None:
+    """Raises InputRefused where a picture would take the place of the log, or of the other one."""
+    targets = [path for path in (svg, html) if path is not None]
+    if len({path.absolute() for path in targets}) < len(targets):
+        raise InputRefused("--svg and --html name the same file; give one of them another path.")
+    if any(path.exists() and log.exists() and path.samefile(log) for path in targets):
+        raise InputRefused("The picture would take the place of the log; give it another path.")
+
+
 def write_picture(path: Path, text: str) -> None:
     """Writes a file. Raises InputRefused, which says why it cannot."""
     try:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from precompact_cli.entries import Entries
 from precompact_cli.recording import ModelCall, Recording
 from precompact_shared.engine.estimate import (
     EMPTY,
     Piece,
     Rates,
     Report,
+    Side,
     Size,
     Span,
     State,
@@ -23,7 +25,7 @@ from precompact_shared.engine.estimate import (
 )
 from precompact_shared.engine.estimate.states import UNSAID
 from precompact_shared.engine.formats import facts
-from precompact_shared.engine.types import Format, Message
+from precompact_shared.engine.types import Format
 
 FAR_CALLS = 10
 """The farther of the two looks ahead, in reported calls."""
@@ -56,28 +58,33 @@ class Track:
         return span_of(self.pieces[self.prefixes[first] : self.prefixes[last]])
 
 
-def predict_usage(recording: Recording) -> list[dict[str, int | None]]:
-    """One row per reported call, in order; entries after a call are seen, its and later calls' counts are not."""
-    track, rates = track_of(recording), rates_of(recording.format, recording.model)
-    states = follow(track, rates, begin(rates))
+def predict_usage(recording: Recording, entries: Entries | None = None) -> list[dict[str, int | None]]:
+    """One row per reported call, in order; entries after a call are seen, its and later calls' counts are not.
+
+    `entries` are the recording's, where they have been weighed already.
+    """
+    track, rates = track_of(recording, entries), _rates(recording)
+    states = _followed(track, rates)
     return [
         asdict(
             UsagePrediction(
                 prefix,
                 report.total,
-                _tokens(foresee(track, states, rates, index, 1)),
-                _tokens(foresee(track, states, rates, index, FAR_CALLS)),
+                _tokens(foresee(track, states, known, index, 1)),
+                _tokens(foresee(track, states, known, index, FAR_CALLS)),
             )
         )
-        for index, (prefix, report) in enumerate(zip(track.prefixes, track.reports, strict=True))
+        for index, (prefix, report, known) in enumerate(
+            zip(track.prefixes, track.reports, rates, strict=True)
+        )
     ]
 
 
-def track_of(recording: Recording) -> Track:
-    """Weighs every entry once."""
+def track_of(recording: Recording, entries: Entries | None = None) -> Track:
+    """Weighs every entry, unless that has been done."""
     calls = [call for call in recording.calls if call.reported]
     return Track(
-        tuple(load_of(recording.format, _sent(message)) for message in recording.messages),
+        tuple(_pieces(recording, (entries or Entries(recording)).pieces)),
         tuple(call.prefix for call in calls),
         tuple(_report(recording, call) for call in calls),
     )
@@ -90,6 +97,23 @@ def follow(track: Track, rates: Rates, start: State) -> list[State]:
         span = track.between(index - 1, index) if index else EMPTY
         states.append(observe(states[-1], rates, report, span))
     return states[1:]
+
+
+def _followed(track: Track, rates: Sequence[Rates]) -> list[State]:
+    """The same where a session may go on with a model of another family: what one counted is no base for the other."""
+    states: list[State] = []
+    for index, (report, known) in enumerate(zip(track.reports, rates, strict=True)):
+        goes_on = index > 0 and rates[index - 1] == known
+        before = states[-1] if goes_on else begin(known)
+        states.append(observe(before, known, report, track.between(index - 1, index) if goes_on else EMPTY))
+    return states
+
+
+def _rates(recording: Recording) -> list[Rates]:
+    """Of the model of each reported call: what a session is continued with later, nobody knows then."""
+    return [
+        rates_of(recording.format, call.model or recording.model) for call in recording.calls if call.reported
+    ]
 
 
 def foresee(track: Track, states: Sequence[State], rates: Rates, index: int, ahead: int) -> Size | None:
@@ -118,12 +142,17 @@ def _report(recording: Recording, call: ModelCall) -> Report:
     )
 
 
-def _sent(message: Message) -> Message:
-    """The message as the model got it.
+def _pieces(recording: Recording, pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """What the model got of each message.
 
     Behind this mark a record of OpenCode has the text of a task that the user gave to a sub-agent: OpenCode shows it,
     and tells the model no more than that a tool was run.
     """
-    content = message.get("content")
-    shown = message.get("role") == "user" and isinstance(content, str) and content.startswith(_TASK_MARK)
-    return {**message, "content": _TASK_MARK} if shown else message
+    if recording.format is not Format.OPENAI_CHAT:
+        yield from pieces
+        return
+    marked = load_of(recording.format, {"role": "user", "content": _TASK_MARK})
+    for piece, message in zip(pieces, recording.messages, strict=True):
+        content = message.get("content")
+        is_shown = piece.side is Side.USER and isinstance(content, str) and content.startswith(_TASK_MARK)
+        yield marked if is_shown else piece

@@ -13,12 +13,15 @@ from precompact_cli.logs.events import Called
 from precompact_cli.logs.opening import read_log
 from precompact_cli.logs.session import Session
 from precompact_cli.pacing import Pace, read_pace
+from precompact_cli.pipes import seekable
 from precompact_cli.view import View
 from precompact_shared.engine.formats import InvalidEntry, facts
 from precompact_shared.engine.types import Format, Message, Role
 
 _SHAPE = '{"format": "anthropic" | "openai-chat" | "openai-responses", "messages": [...]}'
 _MOST_BYTES = 512 * 1024 * 1024
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How gzip's files begin, and Zstandard's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class ModelCall:
     output: int = 0
     reasoned: int | None = None
     """Of the reply, what was reasoning; None where the record does not say."""
+    model: str | None = None
+    """Where a log names it; None: the recording's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +63,18 @@ def read_recording(
 ) -> Recording:
     """The recording in a file; `sidechain` n takes the n-th sub-agent of a log instead of the main thread.
 
-    `session` is the id of one of several, where the file keeps them; without it the newest is taken.
-    Raises InputRefused, which says what is wrong and what to do.
+    `session` is the id of one of several, where the file keeps them; without it the newest is taken. `-` is standard
+    input. Raises InputRefused, which says what is wrong and what to do.
     """
     try:
-        log = read_log(path, session)
+        with seekable(path) as file:
+            return _read(file, view, sidechain, session)
     except OSError as error:
         raise _unreadable(error) from None
+
+
+def _read(path: Path, view: View, sidechain: int, session: str | None) -> Recording:
+    log = read_log(path, session)
     if log is not None:
         return _of_log(path, log, view, sidechain)
     if sidechain:
@@ -118,10 +128,14 @@ def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
 def _made(call: Called, *, measured: bool) -> ModelCall:
     end = max((place + 1 for place in call.produced), default=call.prefix)
     reported = (call.total_input or None) if measured else None
-    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output, call.reasoning)
+    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output, call.reasoning, call.model)
 
 
 def _unreadable(error: OSError) -> InputRefused:
+    if isinstance(error, IsADirectoryError):
+        return InputRefused(
+            "The path is a folder, and none in which OpenCode keeps sessions; name a file in it."
+        )
     return InputRefused(f"The file cannot be read ({error.strerror}); check its path.")
 
 
@@ -129,15 +143,14 @@ def _object(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputRefused("The file is larger than 512 MB; give it in parts.")
-        raw = path.read_text(encoding="utf-8-sig")
+        raw = path.read_bytes()
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputRefused("The file is no UTF-8 text; a recording is JSON.") from None
-    except OSError as error:
-        raise _unreadable(error) from None
+        raise InputRefused(_no_text(raw)) from None
     try:
-        body = json.loads(raw)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        raise InputRefused(_no_json(raw)) from None
+        raise InputRefused(_no_json(text)) from None
     if isinstance(body, list):
         raise InputRefused(f"The file holds a bare list; wrap it and name its format: {_SHAPE}.")
     if not isinstance(body, dict):
@@ -145,8 +158,16 @@ def _object(path: Path) -> Mapping[str, Any]:
     return body
 
 
-def _no_json(raw: str) -> str:
-    lines = [line for line in raw.splitlines()[:2] if line.strip()]
+def _no_text(raw: bytes) -> str:
+    if raw.startswith(_PACKED):
+        return "The file is compressed; unpack it, or pipe what is in it to `precompact inspect -`."
+    return "The file is no UTF-8 text; a recording is JSON."
+
+
+def _no_json(text: str) -> str:
+    if not text.strip():
+        return "The file is empty; give it another."
+    lines = [line for line in text.splitlines()[:2] if line.strip()]
     if len(lines) == 2 and all(line.lstrip().startswith("{") for line in lines):
         return (
             "The file holds one JSON object a line, but is no log of Claude Code, Codex, pi, OpenCode or Gemini CLI; "

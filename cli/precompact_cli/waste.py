@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from precompact_cli.offline import Entries
+from precompact_cli.entries import Entries
 from precompact_cli.recording import Recording
 from precompact_shared.engine.catalogue import Catalogue, Touch, arguments_of, files_of
-from precompact_shared.engine.clearing import NothingToClear, plan_clearing
+from precompact_shared.engine.clearing import ClearingRule, NothingToClear, plan_clearing
 from precompact_shared.engine.clearing.results import ToolResult, each_tool_result
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.types import Entry
@@ -63,7 +63,7 @@ def find_waste(recording: Recording, entries: Entries, presets: list[Preset], ca
     return Waste(
         dead=reads.dead,
         rereads=reads.repeated(),
-        clearing={preset.name: _saving(recording, held, preset, catalogue) for preset in presets if held},
+        clearing=_savings(recording, held, presets, catalogue) if held else {},
         sent=count_sent(recording, entries),
     )
 
@@ -126,8 +126,13 @@ class _Reads:
         return tuple(sorted(found, key=lambda one: (-one.tokens, one.path)))
 
 
-def _saving(recording: Recording, entries: list[Entry], preset: Preset, catalogue: Catalogue) -> int:
-    plan = plan_clearing(
-        recording.format, entries, preset.clearing, catalogue=catalogue, model=recording.model
-    )
-    return 0 if isinstance(plan, NothingToClear) else plan.saving_tokens
+def _savings(
+    recording: Recording, entries: list[Entry], presets: list[Preset], catalogue: Catalogue
+) -> dict[str, int]:
+    """By preset; what several have in common is planned once."""
+    saved: dict[ClearingRule, int] = {}
+    for rule in (preset.clearing for preset in presets):
+        if rule not in saved:
+            plan = plan_clearing(recording.format, entries, rule, catalogue=catalogue, model=recording.model)
+            saved[rule] = 0 if isinstance(plan, NothingToClear) else plan.saving_tokens
+    return {preset.name: saved[preset.clearing] for preset in presets}

@@ -1,20 +1,25 @@
-"""What a conversation is made of: tokens by kind, the heaviest entries, where limits are met and presets cut."""
+"""What a conversation is made of: tokens by kind, the heaviest entries, where limits are met and presets cut.
+
+All sizes come from one weighing of each entry, by the rates with which the service sizes what it is sent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+from precompact_cli.entries import Entries
 from precompact_cli.growth import prompt_sizes
-from precompact_cli.offline import Entries, limits_of
+from precompact_cli.offline import limits_of
 from precompact_cli.recording import Recording
 from precompact_shared.engine.cut import Skip, plan_cut
+from precompact_shared.engine.estimate import Piece, Rates, Side
+from precompact_shared.engine.estimate.reasoning import sealed_tokens
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.preset import Limits, Preset
-from precompact_shared.engine.tokens import count_message, count_text, family_factor
-from precompact_shared.engine.types import Entry, Facts, Format, Message, Role
+from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, count_text
+from precompact_shared.engine.types import Entry, Role
 from precompact_shared.engine.weight import weigh
 
 HEAVIEST = 10
@@ -30,7 +35,6 @@ class Sort(StrEnum):
     THINKING = "thinking"
     SYSTEM = "system"
     MEDIA = "media"
-    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +86,14 @@ def weigh_recording(
     """Sizes of the recording, whose entries these are."""
     by_sort = dict.fromkeys(Sort, 0)
     heaviest: list[tuple[int, Sort, int]] = []
-    for entry in entries:
-        share = share_out(recording.format, entry, recording.model)
-        for sort, tokens in share.items():
-            by_sort[sort] += tokens
-        heaviest.append((entry.seq, max(share, key=share.__getitem__), entry.tokens))
+    for seq, (piece, tokens) in enumerate(zip(entries.pieces, entries.sizes, strict=True)):
+        share = share_out(entries.rates, piece, tokens, given=_giver(recording, piece, seq))
+        for sort, part in share.items():
+            by_sort[sort] += part
+        heaviest.append((seq, max(share, key=share.__getitem__), tokens))
         if len(heaviest) > 2 * HEAVIEST:
             heaviest = _heaviest(heaviest)
-    system = _system_tokens(recording)
+    system = _system_tokens(recording, entries.rates)
     by_sort[Sort.SYSTEM] += system
     sizes = prompt_sizes(recording, entries.upto, system)
     return Weights(
@@ -105,18 +109,41 @@ def _heaviest(found: list[tuple[int, Sort, int]]) -> list[tuple[int, Sort, int]]
     return sorted(found, key=lambda one: (-one[2], one[0]))[:HEAVIEST]
 
 
-def share_out(wire: Format, entry: Entry, model: str | None) -> dict[Sort, int]:
-    """An entry's tokens by kind; they add up to the entry's."""
-    parts = list(_parts(facts(wire, entry.message), entry.message))
-    counted: dict[Sort, int] = {}
-    for sort, part in parts:
-        weight = weigh(part)
-        text = sum(map(count_text, weight.texts))
-        counted[sort] = counted.get(sort, 0) + text + 1
-        if weight.images or weight.documents:
-            media = count_message(wire, part, model) - round(text * family_factor(model))
-            counted[Sort.MEDIA] = counted.get(Sort.MEDIA, 0) + media
-    return _scaled(counted, entry.tokens)
+def share_out(rates: Rates, piece: Piece, tokens: int, *, given: Sort) -> dict[Sort, int]:
+    """An entry's tokens by kind; they add up to `tokens`. `given`: what text is that the caller brought."""
+    load = piece.load
+    hidden = sealed_tokens(load) if rates.counts_reasoning else 0.0
+    whole = {
+        Sort.RESULTS: rates.results * load.results,
+        Sort.ARGUMENTS: rates.arguments * load.arguments + rates.call * load.calls + rates.key * load.keys,
+        given: rates.given * load.given,
+        Sort.ASSISTANT: rates.spoken * load.spoken,
+        Sort.THINKING: rates.thinking * load.thinking + rates.hidden_char * load.hidden_chars + hidden,
+        Sort.MEDIA: float(IMAGE_TOKENS * load.images + DOCUMENT_TOKENS * load.documents),
+    }
+    parts = {sort: round(size) for sort, size in whole.items() if size}
+    if not parts:
+        return {_weightless(piece, given): tokens}
+    largest = max(parts, key=parts.__getitem__)
+    parts[largest] += tokens - sum(parts.values())
+    return parts
+
+
+def _weightless(piece: Piece, given: Sort) -> Sort:
+    """The kind of an entry that the model's family counts nothing of, as GPT does of summaries of its reasoning."""
+    if piece.result_ids:
+        return Sort.RESULTS
+    if piece.side is not Side.REPLY:
+        return given
+    return Sort.THINKING if piece.load.thinking or piece.load.sealed else Sort.ASSISTANT
+
+
+def _giver(recording: Recording, piece: Piece, seq: int) -> Sort:
+    """Whose the text is that no model said."""
+    if piece.side is not Side.GIVEN or not piece.load.given:
+        return Sort.USER
+    role = facts(recording.format, recording.messages[seq]).role
+    return Sort.SYSTEM if role is Role.SYSTEM else Sort.USER
 
 
 def foresee(
@@ -148,48 +175,7 @@ def _cut(recording: Recording, entries: Sequence[Entry], preset: Preset, found: 
     return CutPlan(cut.upto, cut.covered_tokens, cut.kept_tokens, cut.reason)
 
 
-def _parts(known: Facts, message: Message) -> Iterator[tuple[Sort, Any]]:
-    results = {result.part for result in known.results}
-    if None in results:
-        yield Sort.RESULTS, message
-        return
-    if known.reasoning:
-        yield Sort.THINKING, message
-        return
-    if "content" not in message:
-        yield (Sort.ARGUMENTS if known.calls else Sort.OTHER), message
-        return
-    yield from _content(known, message, results)
-    if message.get("tool_calls"):
-        yield Sort.ARGUMENTS, message["tool_calls"]
-
-
-def _content(known: Facts, message: Message, results: set[int | None]) -> Iterator[tuple[Sort, Any]]:
-    own = {Role.USER: Sort.USER, Role.ASSISTANT: Sort.ASSISTANT, Role.SYSTEM: Sort.SYSTEM}
-    content = message["content"]
-    for index, part in enumerate(content if isinstance(content, list) else [content]):
-        if index in results:
-            yield Sort.RESULTS, part
-        elif index in known.thinking:
-            yield Sort.THINKING, part
-        elif isinstance(part, dict) and str(part.get("type", "")).endswith("tool_use"):
-            yield Sort.ARGUMENTS, part
-        else:
-            yield own.get(known.role, Sort.OTHER), part
-
-
-def _scaled(counted: dict[Sort, int], total: int) -> dict[Sort, int]:
-    """The same shares of another total; rounding goes to the largest."""
-    whole = sum(counted.values())
-    if not whole:
-        return {Sort.OTHER: total}
-    scaled = {sort: tokens * total // whole for sort, tokens in counted.items()}
-    largest = max(scaled, key=lambda sort: scaled[sort])
-    scaled[largest] += total - sum(scaled.values())
-    return scaled
-
-
-def _system_tokens(recording: Recording) -> int:
-    texts = sum(map(count_text, weigh(recording.system).texts)) if recording.system else 0
-    tools = sum(map(count_text, weigh(recording.tools).texts)) if recording.tools else 0
-    return round((texts + tools) * family_factor(recording.model))
+def _system_tokens(recording: Recording, rates: Rates) -> int:
+    """System text and tools, where the file holds them: counted as text that the caller gave."""
+    texts = [text for told in (recording.system, recording.tools) if told for text in weigh(told).texts]
+    return round(rates.given * sum(map(count_text, texts)))

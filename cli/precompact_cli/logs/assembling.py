@@ -152,7 +152,7 @@ class _Thread:
         produced = tuple(self._place(one) for one in event.produced if one not in self.refused)
         prefix = self._place(event.prefix)
         if prefix:
-            self.calls.append(replace(event, prefix=prefix, produced=produced))
+            self.calls.append(replace(event, prefix=prefix, produced=produced, model=self.opened.model))
 
     def _compact(self, event: Compacted) -> Damaged | None:
         whys = [_refusal(self.wire, one) for one in event.insert]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from precompact_cli.logs.events import Damaged, Head
+from precompact_cli.logs.lines import CUT_SHORT
 
 CHUNK_BYTES = 256 * 1024
 _STEP = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
@@ -42,7 +43,7 @@ def read_document(stream: BinaryIO, list_key: str) -> Iterator[Found | Damaged]:
     try:
         yield from _members(source, list_key)
     except (_Broken, EOFError) as error:
-        why = "the file ends in the middle" if isinstance(error, EOFError) else "no JSON from here on"
+        why = CUT_SHORT if isinstance(error, EOFError) else "no JSON from here on"
         yield Damaged(source.line, why)
 
 

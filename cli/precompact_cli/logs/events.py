@@ -49,6 +49,8 @@ class Called:
     reasoning: int | None = None
     """Of the output; None where the log does not say."""
     thread: str = ""
+    model: str | None = None
+    """The thread's at the time: what the log had last said of it."""
 
     @property
     def total_input(self) -> int:

@@ -12,6 +12,11 @@ HEAD_BYTES = 4 * 1024 * 1024
 HEAD_LINES = 64
 """A log is recognised by so much of it: enough to get past some damaged lines."""
 
+_SKIPPED_BYTES = 64 * 1024
+"""Read at a time of a line that is passed over."""
+CUT_SHORT = "the file ends in the middle"
+"""Why a last line is none: somebody still writes it, or stopped."""
+
 Line = tuple[int, dict[str, Any]]
 
 
@@ -22,16 +27,28 @@ def read_objects(stream: BinaryIO) -> Iterator[Line | Damaged]:
         if not raw.strip(b" \t\r\n\0\xef\xbb\xbf"):
             continue
         found = parse_object(raw)
-        yield Damaged(number, found) if isinstance(found, str) else (number, found)
+        if isinstance(found, str):
+            yield Damaged(number, found if raw.endswith(b"\n") else CUT_SHORT)
+        else:
+            yield number, found
 
 
 def read_head(stream: BinaryIO) -> Head:
-    """The beginning of a log, whatever it is."""
+    """The beginning of a log, whatever it is; where its first line is larger than that, the lines behind it too."""
     stream.seek(0)
     raw = stream.read(HEAD_BYTES)
-    lines = raw.split(b"\n", HEAD_LINES)[:HEAD_LINES]
-    parsed = (parse_object(line) for line in lines)
+    told = raw if b"\n" in raw.strip() else _behind_line(stream)
+    parsed = (parse_object(line) for line in told.split(b"\n", HEAD_LINES)[:HEAD_LINES])
     return Head(raw, tuple(one for one in parsed if isinstance(one, dict)))
+
+
+def _behind_line(stream: BinaryIO) -> bytes:
+    """What follows the line that is being read, without ever holding it."""
+    while chunk := stream.read(_SKIPPED_BYTES):
+        _, end, rest = chunk.partition(b"\n")
+        if end:
+            return rest + stream.read(HEAD_BYTES)
+    return b""
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | str:

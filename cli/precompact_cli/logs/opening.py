@@ -19,6 +19,7 @@ from precompact_cli.logs.opencode_folder import Folder, folder_of
 from precompact_cli.logs.opencode_store import Store, choose, read_store
 from precompact_cli.logs.pi import Pi
 from precompact_cli.logs.session import Session
+from precompact_cli.logs.snapshot import open_snapshot
 
 READERS: tuple[Reader, ...] = (ClaudeCode(), Codex(), Pi(), OpenCode(), GeminiCli())
 """Asked in this order; no two know each other's logs."""
@@ -44,7 +45,7 @@ def read_log(path: Path, session: str | None = None) -> Session | None:
         return replace(read, kept_as=chosen.id)
     if session is not None:
         raise InputRefused("The file holds one session; only a store of OpenCode has several to choose from.")
-    with path.open("rb") as stream:
+    with open_snapshot(path) as stream:
         reader = recognise_log(stream)
         if reader is None:
             return None

@@ -6,8 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from precompact_cli.predictions import FAR_CALLS, predict_usage
 from precompact_cli.recording import read_recording
+from tests.support.recordings import Log, logs, needs_recordings, recordings
+from tests.unit.cli.logs import test_claude_code as claude
+from tests.unit.cli.logs.reading import lines
 
 LINE = "The build failed because a dependency of the worker was pinned twice.\n"
 CALLS = 25
@@ -54,3 +59,73 @@ def test_no_later_report_is_looked_at(tmp_path: Path) -> None:
     first, second = rows(tmp_path, totals), rows(tmp_path, others)
     assert first[:15] == second[:15]
     assert first[15]["predicted_next"] != second[15]["predicted_next"]
+
+
+MOST_BYTES = 600_000
+SMALL_LOGS = [one for one in logs() if one.path.stat().st_size < MOST_BYTES]
+
+
+@pytest.mark.recordings
+@needs_recordings()
+def test_nothing_of_a_recorded_future_changes_a_prediction(tmp_path: Path) -> None:
+    """What follows the call that is foretold is cut off, and every later report is another."""
+    compared = 0
+    for one in (one for one in recordings() if one.path.stat().st_size < MOST_BYTES):
+        found = predict_usage(read_recording(one.path))
+        for index in range(0, len(found) - FAR_CALLS, 20):
+            now, last = found[index]["at"], found[index + FAR_CALLS]["at"]
+            assert now is not None
+            assert last is not None
+            path = tmp_path / "blind.json"
+            path.write_text(json.dumps(blinded(one.load(), now, last)), encoding="utf-8")
+            assert predict_usage(read_recording(path))[index] == found[index], (one.name, index)
+            compared += 1
+    assert compared > 25
+
+
+def blinded(body: dict[str, Any], now: int, last: int) -> dict[str, Any]:
+    """The recording up to `last` entries, with reports that say nothing from behind `now` on."""
+    usage = [
+        one if one["prefix"] <= now else {**one, "total_input": 7, "output": 9_999, "reasoning": 9_000}
+        for one in body["usage"]
+        if one["prefix"] <= last and one.get("total_input")
+    ]
+    return {**body, "messages": body["messages"][:last], "usage": usage}
+
+
+@pytest.mark.recordings
+@needs_recordings()
+@pytest.mark.parametrize("log", SMALL_LOGS, ids=lambda log: f"{log.tool}-{log.name}")
+def test_the_end_of_a_log_changes_no_earlier_prediction(log: Log, tmp_path: Path) -> None:
+    """Cut off after three fifths of its lines: every row that is there still says the same."""
+    raw = log.raw().splitlines(keepends=True)
+    path = tmp_path / log.path.name
+    path.write_bytes(b"".join(raw[: len(raw) * 3 // 5]))
+    whole = {row["at"]: row for row in predict_usage(read_recording(log.path))}
+    left = predict_usage(read_recording(path))
+    assert left
+    for row in left:
+        told = {name: value for name, value in row.items() if value is not None}
+        assert whole[row["at"]] | told == whole[row["at"]]
+
+
+def test_a_model_that_comes_later_changes_no_earlier_prediction(tmp_path: Path) -> None:
+    """Its family counts otherwise; what another one counted is no base for it."""
+    path, models = tmp_path / "log", ["claude-opus-4-5"] * 14 + ["claude-opus-4-7"] * 14
+    path.write_bytes(lines(*switching(models)))
+    both = predict_usage(read_recording(path))
+    path.write_bytes(lines(*switching(models[:14])))
+    assert predict_usage(read_recording(path))[:4] == both[:4]
+    path.write_bytes(lines(*switching(["claude-opus-4-7"] * 28)))
+    assert predict_usage(read_recording(path))[:4] != both[:4]
+
+
+def switching(models: list[str]) -> list[dict[str, Any]]:
+    """A log whose replies come from these models, one after the other."""
+    told = [claude.prompt("go", None)]
+    for number, model in enumerate(models):
+        usage = {"input_tokens": 20_000 + 300 * number, "output_tokens": 1}
+        reply = claude.said(f"r{number}", told[-1]["uuid"], f"m{number}")
+        reply["message"] |= {"model": model, "usage": usage, "content": [{"type": "text", "text": LINE * 9}]}
+        told += [reply, claude.prompt(f"p{number}", f"r{number}", LINE * 9)]
+    return told
