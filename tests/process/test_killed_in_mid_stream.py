@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from precompact_shared.engine.types import Format
 from precompact_shared.policy import Policy
 from precompact_shared.store import reading
 from precompact_shared.store.spending import session_spent
@@ -106,13 +107,14 @@ def test_a_worker_killed_in_mid_stream_leaves_no_bad_candidate_and_no_call_unrec
 
 
 def check(case: Case) -> None:
-    """One good candidate; two calls on record, the first one estimated; both counted once."""
+    """One good candidate; two calls on record, the first one estimated or as it was told; both counted once."""
     assert case.found.state == JobState.DONE
     kind = "native" if case.backend.is_native else "summary"
     assert case.made == [(case.backend.provider, kind)]
     lost, done = case.found.calls
     assert (lost["outcome"], done["outcome"]) == ("begun", "ok")
-    assert lost["estimated"]
+    # Anthropic's streams tell the prompt's size when they begin; a heartbeat may have written it down.
+    assert lost["estimated"] or case.backend.format is Format.ANTHROPIC
     assert lost["input_tokens"] > 1_000
     assert (lost["cost_usd"] > 0, done["cost_usd"] > 0) == (True, True)
     spent = case.stack.store.run(session_spent(case.filled.keys))

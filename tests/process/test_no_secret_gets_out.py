@@ -29,7 +29,7 @@ pytestmark = pytest.mark.process
 WORD = "zebra-pomegranate-4711"
 """Once in each text, call, result, prompt, tool, parameter and header, with where it stood behind it."""
 FILE_KEY = "sk-planted-in-a-file-0123456789"
-SILENT = {FaultKind.SLOW_FIRST_BYTE, FaultKind.STALLED_STREAM}
+SILENT = {FaultKind.SLOW_FIRST_BYTE, FaultKind.STALLED_STREAM, FaultKind.PINGED_STREAM}
 """They only take time."""
 FAULTS = tuple(
     Fault(kind=kind, message=f"we saw {WORD}-server in your request", retry_after=f"{WORD}-header")
