@@ -8,6 +8,7 @@ from typing import Any
 
 from precompact_cli.exits import Exit, InputRefused, fail, print_json
 from precompact_cli.offline import Compacted, Skipped, compact_offline, limits_of, provider_text, resolve
+from precompact_cli.plain import plain, plain_text
 from precompact_cli.recording import Recording, read_recording
 from precompact_cli.view import View
 from precompact_shared.engine.edits import edit_to_json
@@ -114,9 +115,12 @@ def _print_page(recording: Recording, preset: Preset, done: Compacted) -> None:
     console = Console()
     saved = 1 - done.tokens_after / done.tokens_before
     console.print(
-        f"{recording.name}: {done.tokens_before:,} to {done.tokens_after:,} tokens ({saved:.0%} less), "
+        f"{plain(recording.name)}: {done.tokens_before:,} to {done.tokens_after:,} tokens ({saved:.0%} less), "
         f"entries 0 to {done.upto - 1} covered, {len(recording.messages) - done.upto} kept ({done.reason.replace('_', ' ')})",
         highlight=False,
         soft_wrap=True,
+        markup=False,
     )
-    console.print(Panel(Text(done.summary.text), title=f"summary, preset {preset.name}", title_align="left"))
+    console.print(
+        Panel(Text(plain_text(done.summary.text)), title=f"summary, preset {preset.name}", title_align="left")
+    )

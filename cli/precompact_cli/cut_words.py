@@ -1,4 +1,4 @@
-"""Why a cut lies where it lies, in words: short ones for a table, and a sentence for below it."""
+"""Where a cut lies and why, in words: short ones for a table, and a sentence for below it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,19 @@ _SAID: dict[str, str] = {
     SkipReason.ONE_TURN: "there is the newest turn alone",
 }
 _SHORT = {CutReason.UNIT_OVER_BUDGET.value: "large step"}
+
+
+LEGEND_OF_SIZES = (
+    "Sizes of entries are estimates, by the rates with which the service counts them; limits are met by prompts as they "
+    "were reported, where they were."
+)
+
+
+def told_place(plan: CutPlan, entries: int) -> str:
+    """Where it cuts a conversation of so many entries."""
+    if plan.cut is None:
+        return "none"
+    return "the end" if plan.cut == entries else f"entry {plan.cut}"
 
 
 def short_reason(plan: CutPlan) -> str:

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from io import TextIOWrapper
 
+from precompact_cli.plain import plain
 from precompact_shared.errors import PrecompactError, Refused
 
 
@@ -32,13 +34,19 @@ class InputRefused(Refused):
 
 def fail(message: str, code: Exit) -> SystemExit:
     """Tells the user on stderr; raise what it returns."""
-    sys.stderr.write(f"precompact: {message}\n")
+    sys.stderr.write(f"precompact: {plain(message)}\n")
     return SystemExit(int(code))
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Errors of ours become a line on stderr and an exit code; anything else is a bug and shows where."""
+    """Errors of ours become a line on stderr and an exit code; anything else is a bug and shows where.
+
+    What the terminal's encoding lacks is shown as `?`: a bar is no reason to stop.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         yield
     except InputRefused as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from precompact_cli.compacting import known_preset
-from precompact_cli.cut_words import explained, short_reason
+from precompact_cli.cut_words import LEGEND_OF_SIZES, explained, short_reason, told_place
 from precompact_cli.entries import Entries
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
@@ -15,7 +15,7 @@ from precompact_cli.log_page import describe_log, print_log
 from precompact_cli.offline import resolve
 from precompact_cli.picture import draw_svg, short_size
 from precompact_cli.picture_page import check_targets, draw_page, picture_of, write_picture
-from precompact_cli.plain import plain
+from precompact_cli.plain import counted, plain
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
@@ -128,8 +128,8 @@ def _print_page(page: Page) -> None:
     recording, weights = page.recording, page.weights
     console.print(
         f"{plain(recording.name)}: {recording.format}, {plain(recording.model or 'model unknown')}, "
-        f"{len(recording.messages)} entries, {len(recording.calls)} model calls, "
-        f"about {weights.total:,} tokens (estimated), window {page.window:,}",
+        f"{counted(len(recording.messages), 'entry', 'entries')}, {counted(len(recording.calls), 'model call')}, "
+        f"about {counted(weights.total, 'token')} (estimated), window {page.window:,}",
         highlight=False,
         soft_wrap=True,
         markup=False,
@@ -139,7 +139,7 @@ def _print_page(page: Page) -> None:
     console.print(told_shares(weights, page.waste), highlight=False, soft_wrap=True, style="bold")
     tables = [
         *(_by_kind(weights), _heaviest(weights)),
-        *(_fires(weights.plans, page.waste.clearing), _cuts(weights.plans)),
+        *(_fires(weights.plans, page.waste.clearing), _cuts(weights.plans, len(recording.messages))),
     ]
     if page.strangers:
         tables.insert(2, _unknown(page.strangers))
@@ -160,7 +160,7 @@ def _print_legend(console: Console, plans: tuple[Plan, ...]) -> None:
         "Under each stands the entry at which it is met if nothing is ever compacted.",
         "A cut lies in front of its entry; a summary covers what is before it, the rest stays word for word.",
         *(f"  {line}" for line in explained(plans)),
-        "Sizes are estimates; limits are met by prompts as they were reported, where they were.",
+        LEGEND_OF_SIZES,
     ]
     console.print("\n".join(lines), style="dim", highlight=False, soft_wrap=True, markup=False)
 
@@ -223,19 +223,22 @@ def _fires(plans: tuple[Plan, ...], clearing: dict[str, int]) -> Table:
     return table
 
 
-def _cuts(plans: tuple[Plan, ...]) -> Table:
+def _cuts(plans: tuple[Plan, ...], entries: int) -> Table:
     heads = ("preset", "at the limit", "covers", "keeps", "now", "covers", "keeps")
     table = _table("Where it would cut", *heads)
     for plan in plans:
-        table.add_row(plan.preset, *_told_cut(plan.at_limit), *_told_cut(plan.now))
+        table.add_row(plan.preset, *_told_cut(plan.at_limit, entries), *_told_cut(plan.now, entries))
     return table
 
 
-def _told_cut(plan: CutPlan | None) -> tuple[str, str, str]:
+def _told_cut(plan: CutPlan | None, entries: int) -> tuple[str, str, str]:
     if plan is None:
         return "never met", "", ""
-    place = "none" if plan.cut is None else f"entry {plan.cut}"
-    return f"{place}\n{short_reason(plan)}", short_size(plan.covered_tokens), short_size(plan.kept_tokens)
+    return (
+        f"{told_place(plan, entries)}\n{short_reason(plan)}",
+        short_size(plan.covered_tokens),
+        short_size(plan.kept_tokens),
+    )
 
 
 def _mark(plan: Plan, name: str) -> str:

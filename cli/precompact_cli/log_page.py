@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from precompact_cli.logs.session import Session, View
-from precompact_cli.plain import plain
+from precompact_cli.plain import counted, plain
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.types import Format
 
@@ -67,10 +67,11 @@ def _lines(log: Session) -> list[str]:
         for one in log.boundaries
     ]
     lines += [
-        f"Branch left at entry {one.at}: {one.messages} entries, line {one.line}" for one in log.branches
+        f"Branch left at entry {one.at}: {counted(one.messages, 'entry', 'entries')}, line {one.line}"
+        for one in log.branches
     ]
     lines += [
-        f"Sub-agent {number}: {len(one.messages)} entries, {len(one.calls)} calls"
+        f"Sub-agent {number}: {counted(len(one.messages), 'entry', 'entries')}, {counted(len(one.calls), 'call')}"
         for number, one in enumerate(log.sidechains, 1)
     ]
     if kinds:

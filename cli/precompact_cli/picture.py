@@ -14,7 +14,7 @@ MOST_POINTS = 800
 _TICKS = 6
 """Steps of the y axis, at most about so many."""
 _FAR = 4
-"""A limit so many times above all that was seen is left out; so is what would lie so far above it."""
+"""A limit so many times above all that was seen is told without a line; what would lie so far above it is left out."""
 _LABEL = 104
 """Width of a compaction's label."""
 _STYLE = """
@@ -125,7 +125,10 @@ def _grid(frame: _Frame) -> Iterator[str]:
 
 def _thresholds(frame: _Frame, picture: Picture) -> Iterator[str]:
     lowest = HEIGHT - BOTTOM + 14.0
-    for name, tokens in sorted(picture.thresholds.items(), key=lambda one: one[1]):
+    limits = sorted(picture.thresholds.items(), key=lambda one: one[1])
+    if above := [f"{name} {short_size(tokens)}" for name, tokens in limits if tokens > frame.top]:
+        yield f'<text class="dim" x="{LEFT}" y="{HEIGHT - 8}">far above: {", ".join(above)}</text>'
+    for name, tokens in limits:
         if tokens > frame.top:
             continue
         y = frame.y(tokens)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from precompact_cli.cut_words import explained, short_reason
+from precompact_cli.cut_words import LEGEND_OF_SIZES, explained, short_reason, told_place
 from precompact_cli.exits import InputRefused
 from precompact_cli.picture import Picture, draw_svg, thin_out
-from precompact_cli.plain import plain
+from precompact_cli.plain import counted, plain
 from precompact_cli.recording import Recording
 from precompact_cli.waste import Waste, reported_sizes
 from precompact_cli.waste_page import told_sent, told_shares
@@ -31,7 +31,7 @@ small,p.l{color:#97a3af}i{background:#5aa9e6}}
 _LEGEND = (
     '<p class="l">start: background work may begin; limit: a prepared candidate is adopted; hard: only here may a call wait. '
     "Under each stands the entry at which it is met if nothing is ever compacted. A cut lies in front of its entry. "
-    "Sizes are estimates; limits are met by prompts as they were reported, where they were."
+    f"{LEGEND_OF_SIZES}"
 )
 
 
@@ -43,8 +43,8 @@ def picture_of(recording: Recording, weights: Weights) -> Picture:
     boundaries = log.boundaries if log is not None and is_whole else ()
     return Picture(
         title=plain(recording.name),
-        subtitle=f"{plain(recording.model or 'model unknown')} · {len(recording.messages):,} entries · "
-        f"{len(recording.calls):,} model calls · about {weights.total:,} tokens in all · limits of the preset {plan.preset}",
+        subtitle=f"{plain(recording.model or 'model unknown')} · {counted(len(recording.messages), 'entry', 'entries')} · "
+        f"{counted(len(recording.calls), 'model call')} · about {weights.total:,} tokens in all · limits of the preset {plan.preset}",
         entries=len(recording.messages),
         measured=reported_sizes(recording),
         whole=thin_out(list(enumerate(weights.sizes))),
@@ -63,7 +63,7 @@ def draw_page(picture: Picture, weights: Weights, waste: Waste) -> str:
         _largest(weights),
         _waste(waste, weights.total),
         _rereads(waste),
-        _plans(weights, waste),
+        _plans(weights, waste, picture.entries),
     ]
     title = escape(picture.title)
     return (
@@ -130,12 +130,12 @@ def _rereads(waste: Waste) -> str:
     return _table("Files read more than once", ("file", "times", "tokens of all but the newest"), rows)
 
 
-def _plans(weights: Weights, waste: Waste) -> str:
+def _plans(weights: Weights, waste: Waste, entries: int) -> str:
     rows = []
     for plan in weights.plans:
         saved = f"{waste.clearing[plan.preset]:,}" if plan.preset in waste.clearing else ""
         marks = (_mark(plan, name) for name in ("start", "limit", "hard"))
-        cells = (*marks, _cut(plan.at_limit), _cut(plan.now), saved)
+        cells = (*marks, *(_cut(one, entries) for one in (plan.at_limit, plan.now)), saved)
         rows.append(f"<tr><td>{escape(plan.preset)}" + "".join(f'<td class="n">{cell}' for cell in cells))
     heads = ("preset", "start", "limit", "hard", "cut at the limit", "cut now", "clearing alone saves")
     return _table("When each preset would fire, and where it would cut", heads, rows) + _legend(weights)
@@ -151,12 +151,11 @@ def _mark(plan: Plan, name: str) -> str:
     return f"{plan.limits[name]:,}<small>{place}</small>"
 
 
-def _cut(plan: CutPlan | None) -> str:
+def _cut(plan: CutPlan | None, entries: int) -> str:
     if plan is None:
         return "<small>never met</small>"
-    place = "none" if plan.cut is None else f"entry {plan.cut}"
     more = f"covers {plan.covered_tokens:,}, keeps {plan.kept_tokens:,}"
-    return f"{place}<small>{escape(short_reason(plan))}</small><small>{more}</small>"
+    return f"{told_place(plan, entries)}<small>{escape(short_reason(plan))}</small><small>{more}</small>"
 
 
 def _table(title: str, heads: tuple[str, ...], rows: Iterable[str]) -> str:

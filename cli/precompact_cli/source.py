@@ -9,6 +9,7 @@ from pathlib import Path
 
 from precompact_cli.exits import InputRefused
 from precompact_cli.logs.places import newest_log
+from precompact_cli.plain import plain
 from precompact_cli.recording import Recording, read_recording
 from precompact_cli.view import View
 
@@ -55,5 +56,5 @@ def _newest() -> Path:
         raise InputRefused(
             "There is no log of Claude Code, Codex, pi, OpenCode or Gemini CLI below the home folder; name a file."
         )
-    sys.stderr.write(f"precompact: reading {found}\n")
+    sys.stderr.write(f"precompact: reading {plain(str(found))}\n")
     return found

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from precompact_cli.moments import Event, Happening, Moment
+from precompact_cli.plain import plain
 
 SHOWN_EVENTS = 12
 BAR = 64
@@ -87,7 +88,7 @@ class Timeline:
 
     def note(self, text: str) -> None:
         """A line above the picture."""
-        self._console.print(Text(text, style="dim"), soft_wrap=True)
+        self._console.print(Text(plain(text), style="dim"), soft_wrap=True)
 
     def show(self, moment: Moment) -> None:
         """The newest state and what happened since the last one."""
@@ -112,7 +113,7 @@ class Timeline:
             Text(),
             *events,
         ]
-        return Panel(Group(*rows), title=Text(self._title), title_align="left", border_style="dim")
+        return Panel(Group(*rows), title=Text(plain(self._title)), title_align="left", border_style="dim")
 
 
 def state_line(moment: Moment) -> Text:

@@ -37,6 +37,10 @@ class Sent:
     again: int
     """Of these, what the prompt before held too, at most."""
     is_estimated: bool
+    largest: int = 0
+    """The largest of them."""
+    largest_at: int = 0
+    """Number of entries in it."""
     again_usd: tuple[float, float] | None = None
     """What these cost at list prices if all of them, or none, came from a prompt cache; None: no price is known."""
 
@@ -75,12 +79,15 @@ def count_sent(recording: Recording, entries: Entries) -> Sent:
     if is_estimated:
         upto = entries.upto
         sizes = [(call.prefix, upto[call.prefix]) for call in recording.calls]
+    largest_at, largest = max(sizes, key=lambda one: one[1], default=(0, 0))
     again = sum(min(before, after) for (_, before), (_, after) in pairwise(sizes))
     return Sent(
         calls=len(sizes),
         tokens=sum(size for _, size in sizes),
         again=again,
         is_estimated=is_estimated,
+        largest=largest,
+        largest_at=largest_at,
         again_usd=_price_of(recording.model, again),
     )
 

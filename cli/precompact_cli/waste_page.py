@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from precompact_cli.plain import plain
+from precompact_cli.plain import counted, plain
 from precompact_cli.waste import Sent, Waste
 from precompact_cli.weighing import Sort, Weights
 
@@ -39,15 +39,16 @@ def told_shares(weights: Weights, waste: Waste) -> str:
 
 
 def told_sent(sent: Sent) -> list[str]:
-    """What was sent in all, and again, with its price; no line where nothing was."""
+    """The largest prompt; what was sent in all, and again, with its price; no line where nothing was."""
     if not sent.tokens:
         return []
     told = "estimated" if sent.is_estimated else "reported"
-    line = f"Sent in {sent.calls:,} calls: {sent.tokens:,} tokens ({told}), {sent.again / sent.tokens:.0%} of them again"
+    line = f"Sent in {counted(sent.calls, 'call')}: {sent.tokens:,} tokens ({told}), {sent.again / sent.tokens:.0%} of them again"
     if sent.again_usd is not None and sent.again_usd[1]:
         cached, plain = sent.again_usd
         line += f": ${cached:,.2f} at list prices if a cache had them all, ${plain:,.2f} if none had"
-    return [line]
+    largest = f"Largest prompt: {sent.largest:,} tokens ({told}), with {counted(sent.largest_at, 'entry', 'entries')}"
+    return [largest, line]
 
 
 def print_waste(console: Console, waste: Waste, total: int) -> None:
@@ -57,7 +58,7 @@ def print_waste(console: Console, waste: Waste, total: int) -> None:
     ]
     if waste.rereads:
         lines.append(f"Files read more than once: {len(waste.rereads)}; tokens of all reads but the newest:")
-    lines += [f"  {one.path}: read {one.times} times, {one.tokens:,} tokens" for one in waste.rereads[:SHOWN]]
+    lines += [f"{one.tokens:>9,}  {one.times:>3} times  {one.path}" for one in waste.rereads[:SHOWN]]
     lines += told_sent(waste.sent)
     for line in lines:
         console.print(plain(line), highlight=False, soft_wrap=True, markup=False)

@@ -120,3 +120,15 @@ def test_a_conversation_that_breaks_a_rule_already_is_refused_as_such(tmp_path: 
     assert result.exit_code == 2
     assert "breaks rule" in result.stderr
     assert "inspect --validate" in result.stderr
+
+
+def test_what_was_said_cannot_move_the_terminal(tmp_path: Path) -> None:
+    """A summary keeps the user's own words, escapes among them; a name may look like markup."""
+    messages = agent_session(80)
+    messages[0]["content"] = "Fix\x1b[2J the\ttest\nand [red]stop."
+    path = write_session(tmp_path / "a.json", messages, name="[red]\x1b[0mname")
+    result = CliRunner().invoke(app, ["compact", str(path), "--window", "20000"])
+    assert result.exit_code == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert result.stdout.startswith("[red]?[0mname: ")
+    assert "Fix?[2J the" in result.stdout

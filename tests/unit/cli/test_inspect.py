@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from precompact_cli.main import app
@@ -121,3 +124,34 @@ def test_the_page_for_people_has_bars_and_limits(tmp_path: Path) -> None:
     rows = [line for line in out.splitlines() if re.search(r"entry \d", line)]
     assert rows
     assert max(len(row.rstrip()) for row in rows) <= 80
+
+
+def test_an_output_that_knows_no_bars_is_no_reason_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a console with an old code page."""
+    file = write_session(tmp_path / "a.json", agent_session(3))
+    command = [sys.executable, "-m", "precompact_cli", "inspect", str(file)]
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"tool results" in done.stdout
+
+
+def test_one_entry_is_told_in_the_singular(tmp_path: Path) -> None:
+    """And a cut behind all entries as the end."""
+    file = write_session(tmp_path / "a.json", [{"role": "user", "content": "go"}])
+    out = CliRunner().invoke(app, ["inspect", str(file)]).stdout
+    assert "1 entry, 0 model calls" in out
+    assert "entry 1" not in out
+
+
+def test_the_largest_prompt_is_told_as_reported(tmp_path: Path) -> None:
+    """System text and tools that no entry holds are in it."""
+    usage = [{"prefix": prefix, "produced": [prefix], "total_input": 20_000 + prefix} for prefix in (1, 3)]
+    file = write_session(tmp_path / "a.json", agent_session(3), usage=usage)
+    assert inspect(file)["sent"] | {"largest": 20_003, "largest_at": 3} == inspect(file)["sent"]
+    assert (
+        "Largest prompt: 20,003 tokens (reported), with 3 entries"
+        in CliRunner().invoke(app, ["inspect", str(file)]).stdout
+    )

@@ -65,7 +65,13 @@ def test_tokens_sent_again_are_those_of_the_prompt_before(tmp_path: Path) -> Non
     ]
     messages = agent_session(3)
     sent = inspect(write_session(tmp_path / "a.json", messages, usage=usage))["sent"]
-    assert sent == {"calls": 3, "tokens": 370, "again": 220, "is_estimated": False, "again_usd": [0, 0]}
+    assert {name: sent[name] for name in ("calls", "tokens", "again")} == {
+        "calls": 3,
+        "tokens": 370,
+        "again": 220,
+    }
+    assert (sent["is_estimated"], sent["again_usd"]) == (False, [0, 0])
+    assert (sent["largest"], sent["largest_at"]) == (150, 3)
     sent = inspect(write_session(tmp_path / "b.json", messages))["sent"]
     assert (sent["calls"], sent["is_estimated"]) == (4, True)
     assert 0 < sent["again"] < sent["tokens"]
@@ -155,6 +161,15 @@ def test_any_picture_can_be_drawn(more: dict[str, Any]) -> None:
         assert all(0 <= one <= 960 for one in numbers)
 
 
+def test_limits_far_above_are_told_without_a_line() -> None:
+    """A line there would press all that was measured to the ground."""
+    far = {"start": 600, "limit": 10**9, "hard": 2 * 10**9}
+    drawn = draw_svg(picture(thresholds=far))
+    assert "far above: limit 1e+03M, hard 2e+03M" in drawn
+    assert 'class="line start"' in drawn
+    assert 'class="line hard"' not in drawn
+
+
 def _numbers(path: str) -> list[str]:
     for letter in "MLHVZh":
         path = path.replace(letter, " ")
@@ -189,6 +204,6 @@ def test_words_out_of_a_log_cannot_move_the_terminal(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.stderr
     assert "\x1b" not in result.stdout
-    assert "?[2Ja?[red].py: read 2 times" in result.stdout
+    assert "2 times  ?[2Ja?[red].py" in result.stdout
     assert "?[1m[blue]odd?" in result.stdout
     assert ET.fromstring(svg.read_text()) is not None  # noqa: S314 - our own
