@@ -86,19 +86,27 @@ def load_of(format: Format, message: Message) -> Piece:  # noqa: A002 - the desi
 
 def weigh_entry(format: Format, known: Facts, message: Message) -> Piece:  # noqa: A002 - the design's word
     """The same where it is known already what the message says."""
-    sums = dict.fromkeys(Load.__struct_fields__, 0)
+    sums: dict[str, int] = {}
     for kind, part in _parts(known, message):
         _weigh_part(sums, kind, part)
-    sums["calls"], sums["keys"] = len(known.calls), sum(_count_keys(call.arguments) for call in known.calls)
     side = _side(known)
-    sums["thoughts"] = int(known.reasoning or (side is Side.REPLY and format is not Format.OPENAI_RESPONSES))
-    inside = {result.id for result in known.results}
-    return PieceOf(
-        side,
-        Load(**sums),
-        tuple(call.id for call in known.calls if call.kind in _AWAITED and call.id not in inside),
-        tuple(result.id for result in known.results),
-    )
+    if known.reasoning or (side is Side.REPLY and format is not Format.OPENAI_RESPONSES):
+        sums["thoughts"] = 1
+    if known.calls:
+        sums["calls"], sums["keys"] = (
+            len(known.calls),
+            sum(_count_keys(call.arguments) for call in known.calls),
+        )
+    return PieceOf(side, Load(**sums), *_ids(known))
+
+
+def _ids(known: Facts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of calls that the caller has to answer, and of results."""
+    if not known.calls and not known.results:
+        return (), ()
+    results = tuple([result.id for result in known.results])
+    calls = [call.id for call in known.calls if call.kind in _AWAITED and call.id not in results]
+    return tuple(calls), results
 
 
 SHORTEST_SEAL_CHARS = 100
@@ -115,7 +123,7 @@ def _side(known: Facts) -> Side:
 
 
 def _parts(known: Facts, message: Message) -> Iterator[tuple[str, Any]]:
-    if any(result.part is None for result in known.results):
+    if known.results and any(result.part is None for result in known.results):
         yield "results", message
     elif known.reasoning:
         yield "thinking", message
@@ -128,7 +136,7 @@ def _parts(known: Facts, message: Message) -> Iterator[tuple[str, Any]]:
 
 
 def _content(known: Facts, message: Message) -> Iterator[tuple[str, Any]]:
-    results = {result.part for result in known.results}
+    results = {result.part for result in known.results} if known.results else ()
     content = message["content"]
     for index, part in enumerate(content if isinstance(content, list) else [content]):
         if index in results:
@@ -142,16 +150,33 @@ def _content(known: Facts, message: Message) -> Iterator[tuple[str, Any]]:
 
 
 def _weigh_part(sums: dict[str, int], kind: str, part: Any) -> None:
+    text = _text_alone(part)
+    if text is not None:
+        sums[kind] = sums.get(kind, 0) + count_text(text)
+        return
     weight = weigh(part)
     tokens = sum(map(count_text, weight.texts))
-    sums[kind] += tokens
-    sums["images"] += weight.images
-    sums["documents"] += weight.documents
+    _add(sums, kind, tokens)
+    _add(sums, "images", weight.images)
+    _add(sums, "documents", weight.documents)
     if weight.encrypted_chars >= SHORTEST_SEAL_CHARS:
-        sums["sealed_chars"] += weight.encrypted_chars
-        sums["sealed"] += 1
+        _add(sums, "sealed_chars", weight.encrypted_chars)
+        _add(sums, "sealed", 1)
     if kind == "thinking" and not tokens and isinstance(part, dict):
-        sums["hidden_chars"] += len(part.get("signature") or "")
+        _add(sums, "hidden_chars", len(part.get("signature") or ""))
+
+
+def _text_alone(part: Any) -> str | None:
+    """What most parts are; the same as `weigh` finds, for less."""
+    if type(part) is str:
+        return part
+    if type(part) is dict and len(part) == 2 and part.get("type") == "text" and type(part.get("text")) is str:
+        return str(part["text"])
+    return None
+
+
+def _add(sums: dict[str, int], kind: str, number: int) -> None:
+    sums[kind] = sums.get(kind, 0) + number
 
 
 def _count_keys(arguments: str) -> int:

@@ -28,11 +28,12 @@ class Weighed:
 
 def mass_of(rates: Rates, load: Load) -> Mass:
     """The load by these rates, each direction rounded to whole tokens."""
-    text, thinking, structure = (floor(tokens + 0.5) for tokens in rates.parts(load))
-    return Mass(text, thinking, structure, load.sealed_chars, load.sealed, load.thoughts, load.replies)
+    text, thinking, structure = rates.parts(load)
+    whole = floor(text + 0.5), floor(thinking + 0.5), floor(structure + 0.5)
+    return Mass(*whole, load.sealed_chars, load.sealed, load.thoughts, load.replies)
 
 
 def entry_tokens(rates: Rates, mass: Mass) -> int:
     """One entry's size by the family's rates, at least 1; encrypted reasoning counts where the family has it."""
-    hidden = floor(sealed_tokens(mass)) if rates.counts_reasoning else 0
+    hidden = floor(sealed_tokens(mass)) if mass.sealed and rates.counts_reasoning else 0
     return max(1, mass.text + mass.thinking + mass.structure + hidden)
