@@ -15,6 +15,11 @@ from precompact_cli.exits import InputRefused
 STDIN = Path("-")
 
 
+def is_piped(path: Path) -> bool:
+    """Whether it can be read once and no more."""
+    return path == STDIN or path.is_fifo()
+
+
 @contextmanager
 def seekable(path: Path) -> Iterator[Path]:
     """The path itself, or for `-` and other pipes that of a copy named `stdin`, which goes when the block ends.

@@ -8,7 +8,9 @@ from typing import Any
 
 from precompact_cli.access import Access
 from precompact_cli.exits import Exit, print_json
+from precompact_cli.pipes import is_piped
 from precompact_cli.plain import plain
+from precompact_cli.recording import Recording
 from precompact_cli.service_records import read_policy
 from precompact_cli.show import Wishes, announce, is_sound, play, rehearse, view_of
 from precompact_cli.source import Source
@@ -50,12 +52,11 @@ def run_replay(options: ReplayOptions) -> Exit:
     Every file is opened before the first is played, so that a wrong one is told before anything is sent.
     """
     with interruptible():
-        for source in options.sources:
-            source.read()
+        piped = [_open(source) for source in options.sources]
         policy = read_policy(options.access.url, options.access.key)
         lines: list[dict[str, Any]] = []
-        for number, source in enumerate(options.sources, 1):
-            lines.append(_replay(options, source, policy, f"{number}/{len(options.sources)}"))
+        for number, (source, once) in enumerate(zip(options.sources, piped, strict=True), 1):
+            lines.append(_replay(options, source, once, policy, f"{number}/{len(piped)}"))
             print_json(lines[-1])
     if len(lines) > 1:
         print_json(summed(lines))
@@ -68,12 +69,20 @@ def summed(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"sessions": len(lines), **sums, "valid": all(line["valid"] for line in lines)}
 
 
-def _replay(options: ReplayOptions, source: Source, policy: Policy | None, place: str) -> dict[str, Any]:
+def _open(source: Source) -> Recording | None:
+    """Refuses what is no recording; the recording of what cannot be read again, None for a file: it is not held."""
+    recording = source.read()
+    return recording if is_piped(source.file) else None
+
+
+def _replay(
+    options: ReplayOptions, source: Source, once: Recording | None, policy: Policy | None, place: str
+) -> dict[str, Any]:
     with view_of(quiet=options.quiet, title=f"precompact replay {place}") as view:
         view.note(f"{place}  reading and counting {plain(str(source.file))}")
         known = policy or Policy()
         wishes = Wishes(window=options.window, speed=options.speed, most_speed=_most_speed(known))
-        part = rehearse(source.read(), known, wishes)
+        part = rehearse(once or source.read(), known, wishes)
         announce(view, part, _by_whom(policy))
         preset = policy.preset if policy else None
         access = options.access

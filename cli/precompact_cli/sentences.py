@@ -30,6 +30,7 @@ REASONS = {
     "not_ahead": "it covers no more than the current checkpoint",
     "invalid": "the provider would not have taken it",
     "instructions_changed": "the instructions or tools changed",
+    "instructions_unknown": "the instructions and tools that the call names have not been sent yet",
     "superseded": "a newer one took its place",
     "declined": "the caller declined it",
     "barred": "it was reverted before and may not come back",
