@@ -346,6 +346,14 @@ WAY: tuple[Case, ...] = (
     ),
     Case(
         id="falls-silent",
+        where="stream",
+        fault=_fault(K.STALLED_STREAM, duration_s=30),
+        fields={"idle_timeout_s": 0.3},
+        ends=same(ProviderTimeout, "timeout"),
+    ),
+    Case(
+        id="falls-silent-in-its-body",
+        where="json",
         fault=_fault(K.STALLED_STREAM, duration_s=30),
         fields=QUICK,
         ends=same(ProviderTimeout, "timeout"),
@@ -361,6 +369,12 @@ WAY: tuple[Case, ...] = (
         id="ends-early",
         where="stream",
         fault=_fault(K.CUT_STREAM),
+        ends=same(ProviderFailed, "cut_off"),
+    ),
+    Case(
+        id="ends-before-its-last-event",
+        where="stream",
+        fault=_fault(K.CUT_STREAM, after_events=9_999),
         ends=same(ProviderFailed, "cut_off"),
     ),
     Case(

@@ -199,6 +199,17 @@ async def test_a_platform_is_asked_for_a_model_by_its_own_name(
     assert reply.native.family == ("claude-opus-5-5" if same else model)
 
 
+@pytest.mark.parametrize("backend", [one for one in TEXT if "/model/" in one.url], ids=str)
+async def test_bedrocks_older_models_are_asked_in_a_version_they_know(
+    standin: Served, clients: Clients, backend: Backend
+) -> None:
+    """The SDK would write its own, newer one into the body."""
+    begin(standin, backend)
+    asked = Asked(backend, standin, clients, {"model": "anthropic.claude-opus-4-6-v1"})
+    assert (await asked.reply()).text == "a record"
+    assert "anthropic.claude-opus-4-6-v1" in standin.requests[-1]["url"]
+
+
 async def test_a_server_without_compact_is_asked_by_trigger_from_then_on(
     standin: Served, clients: Clients
 ) -> None:
