@@ -12,6 +12,8 @@ from precompact_shared.engine.types import Format
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 """A number that JSON carries everywhere without loss."""
 Tokens = Annotated[int, Meta(ge=1, le=2**40)]
+Counted = Annotated[int, Meta(ge=0, le=2**40)]
+"""Tokens that were used; Redis' JSON carries so many without loss, and no model has more."""
 SessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}\Z")]
 CandidateId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -43,14 +45,14 @@ class SeenBody(Struct, forbid_unknown_fields=True, frozen=True):
 class UsageBody(Struct, forbid_unknown_fields=True, frozen=True):
     """Usage of the last reply. `input_tokens` = the whole prompt, cached parts included."""
 
-    input_tokens: Count
+    input_tokens: Counted
     version: Count
     length: Count | None = None
     """Length of the prepare answer the model call was made from; default: `seen.length`."""
-    output_tokens: Count = 0
-    cache_read_tokens: Count = 0
-    cache_write_tokens: Count = 0
-    reasoning_tokens: Count | None = None
+    output_tokens: Counted = 0
+    cache_read_tokens: Counted = 0
+    cache_write_tokens: Counted = 0
+    reasoning_tokens: Counted | None = None
     """Of the output, what the model thought; unsaid where the provider does not tell."""
     server_tools: bool = False
     """The reply used tools that run at the provider: the counts sum up several passes and are no base."""

@@ -101,6 +101,7 @@ async def _look(service: Service, call: Incoming) -> Recorded | None:
     )
     if answer.view is None:
         raise refusal(answer)
+    await pass_on(service, answer.view)
     return Recorded(answer.view, None, 0)
 
 

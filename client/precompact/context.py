@@ -82,8 +82,9 @@ class Context:
 
     `messages` is a list of the caller's own: changing it (cache marks, say) changes nothing in the session.
     Sizes are in tokens, None when the service did not answer; `tokens` counts the whole next prompt as far
-    as the service knows it, `source` says whether from reported usage or estimated. `version` and `length`
-    name the history it was made from. `elapsed_s` is how long the call took, retries included.
+    as the service knows it, `source` says whether from reported usage or estimated, `spread` how far off it
+    may be nine times in ten (None: unknown). `version` and `length` name the history it was made from.
+    `elapsed_s` is how long the call took, retries included.
     """
 
     messages: list[Any]  # plain JSON; Any, so that every SDK's parameter types take it
@@ -96,6 +97,7 @@ class Context:
     limit: int | None = None
     hard: int | None = None
     source: str | None = None
+    spread: int | None = None
     compaction: Compaction = Compaction()
     request: RequestHints = RequestHints()
     elapsed_s: float = 0.0

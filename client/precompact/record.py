@@ -166,6 +166,7 @@ class Record:
             limit=stated.get("limit"),
             hard=stated.get("hard"),
             source=stated.get("source"),
+            spread=stated.get("spread"),
             compaction=compaction,
             request=read_request(body.get("request") or {}),
         )

@@ -100,3 +100,13 @@ def test_usage_over_server_side_tools_is_no_size(http: httpx.Client) -> None:
     after = prepare(http, "s", reply, 3, usage=told)
     assert after["tokens"] == pytest.approx(before, abs=150)
     assert after["spread"] > 0
+
+
+def test_a_report_that_no_model_can_mean_is_refused(http: httpx.Client) -> None:
+    """The largest that may be is carried whole."""
+    prepare(http, "s", [{"role": "user", "content": "hi"}])
+    usage = {"input_tokens": 2**40, "version": 0, "length": 1, "output_tokens": 2**40}
+    assert prepare(http, "s", [], 1, usage=usage)["tokens"] == 2**40
+    body = {"seen": {"version": 0, "length": 1}, "messages": [], "usage": usage | {"input_tokens": 2**40 + 1}}
+    answer = http.post("/v1/sessions/s/prepare", json=body)
+    assert (answer.status_code, answer.json()["where"]) == (400, "$.usage.input_tokens")
