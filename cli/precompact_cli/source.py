@@ -12,6 +12,7 @@ from precompact_cli.logs.places import newest_log
 from precompact_cli.plain import plain
 from precompact_cli.recording import Recording, read_recording
 from precompact_cli.view import View
+from precompact_shared.settings import environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +51,8 @@ def choose_sources(
 
 
 def _newest() -> Path:
-    """The newest log below the home folder, named on stderr."""
-    found = newest_log(Path.home())
+    """The newest log of this user, named on stderr."""
+    found = newest_log(Path.home(), environment())
     if found is None:
         raise InputRefused(
             "There is no log of Claude Code, Codex, pi, OpenCode or Gemini CLI below the home folder; name a file."

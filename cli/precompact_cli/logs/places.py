@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from precompact_cli.exits import InputRefused
 from precompact_cli.logs.opening import find_store, recognise_log
 
-PLACES = (
-    ".claude/projects/*/*.jsonl",
-    ".config/claude/projects/*/*.jsonl",
-    ".codex/sessions/*/*/*/*.jsonl",
-    ".pi/agent/sessions/*/*.jsonl",
-    ".gemini/tmp/*/chats/session-*.json*",
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one tool keeps what it writes: in the folder that a variable names, or in one of these below the home."""
+
+    variable: str
+    folders: tuple[str, ...]
+    pattern: str
+
+
+LOGS = (
+    Place("CLAUDE_CONFIG_DIR", (".claude", ".config/claude"), "projects/*/*.jsonl"),
+    Place("CODEX_HOME", (".codex",), "sessions/*/*/*/*.jsonl"),
+    Place("PI_CODING_AGENT_DIR", (".pi/agent",), "sessions/*/*.jsonl"),
+    Place("GEMINI_CLI_HOME", (".",), ".gemini/tmp/*/chats/session-*.json*"),
 )
-"""Patterns below the home folder, of logs that hold one session each."""
+"""One session in each file."""
+STORES = (
+    Place("XDG_DATA_HOME", (".local/share",), "opencode/opencode*.db"),
+    Place("XDG_DATA_HOME", (".local/share",), "opencode/storage"),
+)
+"""Where OpenCode keeps all its sessions; they tell themselves when they were written last."""
 _OF_SUB_AGENTS = "agent-"
 """How the names of Claude Code's files begin that hold a sub-agent's part of a session."""
-STORES = (".local/share/opencode/opencode*.db", ".local/share/opencode/storage")
-"""Where OpenCode keeps all its sessions; they tell themselves when they were written last."""
 
 
-def newest_log(home: Path) -> Path | None:
-    """The log, or the store with the session, that was written last; None: there is none. No other place is looked at."""
-    found = sorted(_logs(home), key=lambda one: one[0], reverse=True)
+def newest_log(home: Path, variables: Mapping[str, str] | None = None) -> Path | None:
+    """The log, or the store with the session, that was written last; None: there is none. No other place is looked at.
+
+    `variables`: the environment, which may name other folders; the usual ones are looked at as well.
+    """
+    found = sorted(_logs(home, variables or {}), key=lambda one: one[0], reverse=True)
     return next((path for _, path in found if _is_log(path)), None)
 
 
-def _logs(home: Path) -> Iterator[tuple[float, Path]]:
-    for pattern in PLACES:
-        for path in home.glob(pattern):
-            if path.name.startswith(_OF_SUB_AGENTS):
-                continue
-            try:
-                yield path.stat().st_mtime, path
-            except OSError:
-                continue
-    for pattern in STORES:
-        for path in home.glob(pattern):
-            if (written_ms := _written_ms(path)) is not None:
-                yield written_ms / 1_000, path
+def _logs(home: Path, variables: Mapping[str, str]) -> Iterator[tuple[float, Path]]:
+    for path in _files(LOGS, home, variables):
+        if path.name.startswith(_OF_SUB_AGENTS):
+            continue
+        try:
+            yield path.stat().st_mtime, path
+        except OSError:
+            continue
+    for path in _files(STORES, home, variables):
+        if (written_ms := _written_ms(path)) is not None:
+            yield written_ms / 1_000, path
+
+
+def _files(places: Iterable[Place], home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    for place in places:
+        named = variables.get(place.variable)
+        for folder in (*([Path(named).expanduser()] if named else []), *map(home.joinpath, place.folders)):
+            yield from folder.glob(place.pattern)
 
 
 def _written_ms(path: Path) -> int | None:

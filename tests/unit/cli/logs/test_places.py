@@ -57,6 +57,24 @@ def test_the_newest_log_is_found_where_the_tools_keep_them(tmp_path: Path) -> No
     assert newest_log(tmp_path) is None
 
 
+def test_folders_that_the_tools_are_told_to_use_are_looked_at_too(tmp_path: Path) -> None:
+    """By the variables that move them; what lies in the usual places still counts."""
+    home, other = tmp_path / "home", tmp_path / "other"
+    usual = put(home, ".codex/sessions/2026/01/02/rollout.jsonl", CODEX, 20)
+    moved = {
+        "CLAUDE_CONFIG_DIR": put(other, "c/projects/a/one.jsonl", CLAUDE, 9).parents[2],
+        "CODEX_HOME": put(other, "x/sessions/2026/01/02/rollout.jsonl", CODEX, 8).parents[4],
+        "PI_CODING_AGENT_DIR": put(other, "p/sessions/a/one.jsonl", CLAUDE, 7).parents[2],
+        "GEMINI_CLI_HOME": put(other, "g/.gemini/tmp/a/chats/session-1.json", CODEX, 6).parents[4],
+        "XDG_DATA_HOME": write_folder(other / "d/opencode/storage", [kept("ses_1", 10**12)]).parents[1],
+    }
+    assert newest_log(home) == usual
+    for variable, folder in moved.items():
+        found = newest_log(home, {variable: str(folder)})
+        assert found is not None
+        assert found.is_relative_to(folder), variable
+
+
 def test_latest_says_which_file_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On stderr: what is printed stays JSON."""
     monkeypatch.setenv("HOME", str(tmp_path))
