@@ -33,10 +33,13 @@ class Price:
 
     def cost_usd(self, usage: Usage) -> float:
         """What this usage costs."""
+        for_an_hour = usage.cache_write_hour_tokens
+        hour = self.cache_write if self.cache_write_hour is None else self.cache_write_hour
         return (
             usage.input_tokens * self.input
             + usage.cache_read_tokens * self.cache_read
-            + usage.cache_write_tokens * self.cache_write
+            + (usage.cache_write_tokens - for_an_hour) * self.cache_write
+            + for_an_hour * hour
             + usage.output_tokens * self.output
         ) / MILLION
 

@@ -17,6 +17,8 @@ class Usage:
     cache_write_tokens: int = 0
     output_tokens: int = 0
     """Thinking and reasoning included."""
+    cache_write_hour_tokens: int = 0
+    """Of `cache_write_tokens`, what is kept for an hour: it has a price of its own."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -30,6 +32,7 @@ class Usage:
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
             self.output_tokens + other.output_tokens,
+            self.cache_write_hour_tokens + other.cache_write_hour_tokens,
         )
 
 
@@ -46,11 +49,14 @@ def anthropic_usage(told: Any) -> Usage:
 
 
 def _anthropic_entry(usage: Mapping[str, Any]) -> Usage:
+    written = _whole(usage, "cache_creation_input_tokens")
+    for_an_hour = _whole(_object(usage.get("cache_creation")), "ephemeral_1h_input_tokens")
     return Usage(
         _whole(usage, "input_tokens"),
         _whole(usage, "cache_read_input_tokens"),
-        _whole(usage, "cache_creation_input_tokens"),
+        written,
         _whole(usage, "output_tokens"),
+        min(for_an_hour, written),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from precompact_shared.engine.usage import Usage
-from precompact_shared.prices import MILLION, known_price
+from precompact_shared.prices import known_price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,7 @@ class Tokens:
         """List price."""
         price = known_price(model)
         assert price is not None, model
-        plain = price.cost_usd(Usage(self.input, self.read, self.write, self.output))
-        return plain + self.write_hour * (price.cache_write_hour or price.cache_write) / MILLION
+        return price.cost_usd(Usage(self.input, self.read, self.written, self.output, self.write_hour))
 
     def __add__(self, other: Tokens) -> Tokens:
         """Class by class."""

@@ -17,6 +17,17 @@ def test_anthropic_counts_the_uncached_part_alone() -> None:
     assert anthropic_usage(told).prompt_tokens == 3210
 
 
+def test_what_is_kept_for_an_hour_is_part_of_what_was_written() -> None:
+    """It costs more; a server that tells more of it than was written is not believed."""
+    lives = {"ephemeral_5m_input_tokens": 150, "ephemeral_1h_input_tokens": 50}
+    told = {"cache_creation_input_tokens": 200, "cache_creation": lives, "output_tokens": 1}
+    found = anthropic_usage(told)
+    assert (found.cache_write_tokens, found.cache_write_hour_tokens, found.prompt_tokens) == (200, 50, 200)
+    assert (found + found).cache_write_hour_tokens == 100
+    assert anthropic_usage(told | {"cache_creation_input_tokens": 20}).cache_write_hour_tokens == 20
+    assert anthropic_usage(told | {"cache_creation": None}) == Usage(0, 0, 200, 1)
+
+
 def test_a_compaction_is_billed_by_its_iterations() -> None:
     """The top level says 0."""
     iterations = [

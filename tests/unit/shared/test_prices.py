@@ -57,6 +57,9 @@ def test_an_hour_of_cache_has_a_price_of_its_own() -> None:
     assert gpt is not None
     assert claude.cache_write_hour == pytest.approx(2 * claude.input)
     assert gpt.cache_write_hour == gpt.cache_write
+    usage = Usage(0, 0, 3_000_000, 0, cache_write_hour_tokens=1_000_000)
+    assert claude.cost_usd(usage) == pytest.approx(2 * claude.cache_write + 2 * claude.input)
+    assert Price(1, 0.1, 2, 3).cost_usd(usage) == 6
 
 
 @pytest.mark.parametrize(
