@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from precompact_api.shortening import shorten_tail
 from precompact_api.validation import is_sendable
 from precompact_shared.engine.gates import Action, Circumstances, Discard, Mode, judge, mode_of
 from precompact_shared.engine.identity import canonical, digest
-from precompact_shared.engine.native import family_of
+from precompact_shared.engine.native import family_of, instructions_digest
 from precompact_shared.engine.preset import Limits, load_preset
 from precompact_shared.engine.projection import has_open_thinking_loop, tail_edits
 from precompact_shared.engine.types import Edit, Entry, Format
@@ -37,8 +38,8 @@ class Terms:
     limits: Limits
     window: int
     marks: Mapping[str, str] = field(default_factory=dict)
-    instructions: str | None = None
-    """Digest of the caller's prefix as this very call names it; None: it says nothing, what is on record holds."""
+    is_prefix_unknown: bool = False
+    """True: this very call names a prefix that is not on record; False: what is on record holds."""
     requested: bool = False
     overflow: bool = False
     wait_spent: bool = True
@@ -120,18 +121,23 @@ async def _adopt_once(service: Service, view: SessionView, tag: CandidateTag, te
     return Attempt(adopted=False, reason=verdict.reason.value, view=view)
 
 
-async def _same_instructions(service: Service, view: SessionView, tag: CandidateTag, terms: Terms) -> bool:
-    """Whether a block's instructions are still the session's (rule 7). Without both digests nobody can tell: the same."""
+async def _same_instructions(
+    service: Service, view: SessionView, tag: CandidateTag, terms: Terms
+) -> bool | None:
+    """Whether a block's system prompt and tools are still the session's (rule 7); None while they are not on record.
+
+    Where the caller never told any, now or when the block was made, nobody can tell: the same.
+    """
     if tag.kind != NATIVE or tag.instructions is None:
         return True
-    now = terms.instructions
-    if now is None:
-        now = await service.read(reading.prefix_digest(service.session(view.tenant, view.session)))
-    return now in {None, tag.instructions}
+    if terms.is_prefix_unknown:
+        return None
+    raw = await service.read(reading.prefix(service.session(view.tenant, view.session)))
+    return raw is None or instructions_digest(json.loads(raw)) == tag.instructions
 
 
 def _circumstances(
-    view: SessionView, tag: CandidateTag, tail: _Tail, terms: Terms, *, same_instructions: bool
+    view: SessionView, tag: CandidateTag, tail: _Tail, terms: Terms, *, same_instructions: bool | None
 ) -> Circumstances:
     waited_for = [
         seq for seq, call in (*view.open, *view.dead) if terms.marks.get(call.partition(":")[2]) == "pending"

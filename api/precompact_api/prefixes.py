@@ -22,8 +22,11 @@ class Told:
 
     digest: str | None = None
     advice: tuple[str, ...] = ()
-    named: str | None = None
-    """The digest that the caller's next request goes out with, known or not."""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the caller's next request goes out with a prefix whose content has not come."""
+        return SEND_PREFIX in self.advice
 
 
 async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -> Told:
@@ -36,14 +39,14 @@ async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -
             reading.prefix_digest(service.session(view.tenant, view.session))
         )
         if known == prefix.digest:
-            return Told(known, named=known)
-        return Told(advice=(SEND_PREFIX,), named=prefix.digest)
+            return Told(known)
+        return Told(advice=(SEND_PREFIX,))
     told = digest_of(prefix)
     if service.prefixes.get(key) != told:
         content = codec.encode(content_of(prefix))
         await service.run(service.ops(view.tenant, view.session).keep_prefix(told, content))
         service.prefixes.put(key, told)
-    return Told(told, named=told)
+    return Told(told)
 
 
 def digest_of(prefix: PrefixBody) -> str:

@@ -61,7 +61,7 @@ async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes,
         limits=sizing.limits,
         window=sizing.window,
         marks=body.open_calls,
-        instructions=prefix.named,
+        is_prefix_unknown=prefix.is_unknown,
         overflow=body.overflow,
         follows=body.seen is None and body.view is None,
     )

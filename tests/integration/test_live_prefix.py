@@ -187,7 +187,8 @@ async def test_without_a_prefix_on_record_a_transcript_is_sent(desk: Desk) -> No
     """It always works."""
     desk.policy(CLAUDE, CallMode.PREFIX)
     desk.prepare([*turns(60, words=12), user("And now?")])
-    assert (await desk.work())["mode"] == "transcript"
+    told = await desk.work()
+    assert (told["mode"], told["choice"]["reason"]) == ("transcript", "prefix_unknown")
 
 
 async def test_masking_always_excludes_the_live_prefix(desk: Desk) -> None:
@@ -203,6 +204,31 @@ async def test_the_mode_is_computed_from_prices_and_warmth(desk: Desk, model: st
     desk.policy(model, CallMode.AUTO)
     desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
     assert (await desk.work())["mode"] == mode
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen"),
+    [
+        ((CLAUDE, CallMode.AUTO), ("prefix", "cheaper")),
+        ((CLAUDE, CallMode.PREFIX), ("prefix", "asked_for")),
+        ((CLAUDE, CallMode.TRANSCRIPT), ("transcript", "asked_for")),
+        ((CLAUDE, CallMode.AUTO, Redaction.ALWAYS), ("transcript", "masked")),
+        (("house-model", CallMode.AUTO), ("transcript", "price_unknown")),
+    ],
+)
+async def test_which_mode_was_chosen_and_why_stands_with_the_job(
+    desk: Desk, policy: tuple[Any, ...], chosen: tuple[str, str]
+) -> None:
+    """As an operator reads it: codes and dollars."""
+    model, mode, *masking = policy
+    desk.policy(model, mode, **({"redact": masking[0]} if masking else {}))
+    desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
+    await desk.work()
+    [job] = desk.http.get("/v1/sessions/p/jobs").json()["jobs"]
+    told = job["calls"][-1]["choice"]
+    assert (told["mode"], told["reason"]) == chosen
+    if told["reason"] == "cheaper":
+        assert 0 < told["prefix_usd"] < told["transcript_usd"]
 
 
 async def test_after_one_miss_the_transcript_is_taken(

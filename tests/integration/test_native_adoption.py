@@ -111,7 +111,9 @@ async def test_a_block_for_another_model_is_not_adopted(
     assert refused.json()["reason"] == "instructions_changed"
 
 
-SYSTEM = {"system": "You write Python.", "tools": [], "params": {"max_tokens": 1_000}}
+TEXT = {"type": "text", "text": "You write Python."}
+MARKED = [{**TEXT, "cache_control": {"type": "ephemeral"}}]
+SYSTEM = {"system": [TEXT], "tools": [], "params": {"max_tokens": 1_000}}
 
 
 @pytest.mark.parametrize(
@@ -119,12 +121,23 @@ SYSTEM = {"system": "You write Python.", "tools": [], "params": {"max_tokens": 1
     [
         (SYSTEM, {}, 200),
         (SYSTEM, {"prefix": SYSTEM}, 200),
+        (SYSTEM, {"prefix": SYSTEM | {"params": {"max_tokens": 2_000, "temperature": 1}}}, 200),
+        (SYSTEM, {"prefix": SYSTEM | {"system": MARKED}}, 200),
         (SYSTEM, {"prefix": SYSTEM | {"tools": [{"name": "Read", "input_schema": {"type": "object"}}]}}, 412),
         (SYSTEM, {"prefix": SYSTEM | {"system": "You write Rust."}}, 412),
         (None, {"prefix": SYSTEM}, 200),
         (None, {}, 200),
     ],
-    ids=["unchanged", "sent again", "other tools", "other system", "unknown at the start", "never known"],
+    ids=[
+        "unchanged",
+        "sent again",
+        "other parameters",
+        "marked",
+        "other tools",
+        "other system",
+        "unknown at the start",
+        "never known",
+    ],
 )
 async def test_a_block_made_under_other_instructions_is_not_adopted(
     service: Service,
@@ -164,9 +177,12 @@ async def test_a_digest_that_this_call_names_counts_before_its_content_has_come(
     seen = {"version": 0, "length": len(messages)}
     answer = prepare(http, [], seen, prefix={"digest": named}, usage=usage)
     assert answer["status"] == status, answer["compaction"]
-    if not known:
-        assert answer["compaction"]["reason"] == "instructions_changed"
-        assert "send_prefix" in answer["compaction"]["advice"]
+    if known:
+        return
+    assert answer["compaction"]["reason"] == "instructions_unknown"
+    assert "send_prefix" in answer["compaction"]["advice"]
+    warmer = {**SYSTEM, "params": {"max_tokens": 9_000}}
+    assert prepare(http, [], seen, prefix=warmer)["status"] == "adopted"
 
 
 async def test_what_it_cost_is_told_for_job_candidate_session_and_tenant(

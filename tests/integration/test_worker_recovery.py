@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
+from precompact_shared.clock import monotonic_s
+from precompact_shared.engine.types import Format
+from precompact_shared.processes import free_port
 from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_shared.provider_spec import Fault as Scripted
+from precompact_shared.store import AsyncStore
 from precompact_shared.store.ops import ClaimSpec
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
+from precompact_worker.providers.clients import host_of
+from precompact_worker.run import Runner
 from precompact_worker.tools import Ended
 from tests.integration.test_worker import EXTRACTIVE, Bench, new_bench
 from tests.integration.test_worker_standin import Desk, desk
@@ -71,6 +77,29 @@ async def test_in_the_background_a_busy_model_is_waited_for(
     assert 0 < left_ms <= 7_000
     if kind is FaultKind.RATE_LIMITED:
         assert left_ms > 5_000
+
+
+@pytest.mark.parametrize("name", [ProviderName.ANTHROPIC, ProviderName.OPENAI])
+@pytest.mark.parametrize("mode", [CallMode.TRANSCRIPT, CallMode.NATIVE])
+async def test_a_call_that_nobody_received_is_on_record_and_costs_nothing(
+    desk: Desk, name: ProviderName, mode: CallMode
+) -> None:
+    """The connection was refused; one that breaks after sending is estimated."""
+    url = f"http://127.0.0.1:{free_port()}"
+    settings = desk.bench.settings.model_copy(update={"provider_hosts": (host_of(url),)})
+    if name is ProviderName.OPENAI:
+        desk.bench.filled.format = Format.OPENAI_RESPONSES
+    await desk.bench.runner.close()
+    desk.bench.runner = Runner(
+        AsyncStore(desk.bench.client), desk.bench.runner._layout, settings, now_s=monotonic_s
+    )
+    desk.policy(desk.spec(name, base_url=url, mode=mode))
+    desk.bench.filled.append(turns(40, words=12))
+    job = desk.bench.filled.claim()
+    assert await desk.bench.work(job) == Ended("retry", "provider_failed")
+    [told] = ledger(desk, job).calls
+    assert (told["outcome"], told["input_tokens"], told["cost_usd"]) == ("no_connection", 0, 0)
+    assert told["estimated"] is False
 
 
 @pytest.mark.parametrize("wanted", URGENT)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
 
+from precompact_shared.engine.mode import Choice
 from precompact_shared.engine.usage import Usage
+from precompact_shared.errors import PrecompactError
 from precompact_shared.prices import Price
 from precompact_shared.store.types import JobTag
 
 BEGUN = "begun"
 """Noted before the call; still there when its worker was killed."""
 CANCELLED = "cancelled"
+NOT_SENT = "not_sent"
+"""The job was lost, or its time was up, before the call was made."""
 
 
 class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +32,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Of the prompt, neither read from a cache nor written to one."""
     cache_read_tokens: int
     cache_write_tokens: int
+    cache_write_hour_tokens: int
+    """Of these, what is kept for an hour."""
     output_tokens: int
     cost_usd: float | None
     """List price or the policy's; None where nobody knows it."""
@@ -38,6 +44,8 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The provider's."""
     estimated: bool = False
     """Nobody told the usage: the call did not end, and the prompt's size is our estimate."""
+    choice: Choice | None = None
+    """Of a summary in words: why on the live prefix or as a transcript, and what each was reckoned to cost."""
 
 
 @dataclass(slots=True)
@@ -55,6 +63,7 @@ class Call:
     outcome: str = BEGUN
     request_id: str | None = None
     took_s: float = 0.0
+    choice: Choice | None = None
 
 
 UNFINISHED = frozenset({BEGUN, CANCELLED, "timeout", "provider_timeout", "unreachable", "cut_off"})
@@ -88,6 +97,32 @@ class Book:
             call.outcome = CANCELLED if call.outcome == BEGUN else call.outcome
             call.took_s = self.now_s() - call.begun_s
 
+    @asynccontextmanager
+    async def pay(
+        self, provider: str, model: str | None, *, mode: str, expected: Usage, choice: Choice | None = None
+    ) -> AsyncIterator[Call]:
+        """A new call that costs: in the ledger before it is made. Raises what the ledger does, and then it was not made.
+
+        An error of ours names the outcome.
+        """
+        with self.open(provider, model, mode=mode) as call:
+            call.expected, call.choice = expected, choice
+            await self._announce(call)
+            try:
+                yield call
+            except PrecompactError as failure:
+                call.outcome = failure.code
+                raise
+
+    async def _announce(self, call: Call) -> None:
+        if self.note is None:
+            return
+        try:
+            await self.note()
+        except BaseException:  # also a cancellation: nothing was sent, so that nothing is to be paid
+            call.outcome = NOT_SENT
+            raise
+
     def name_cancelled(self, since: int, outcome: str) -> None:
         """Says of the calls from the given place on that were cut short why they were."""
         for call in self.calls[since:]:
@@ -108,12 +143,14 @@ class Book:
             input_tokens=usage.input_tokens,
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
+            cache_write_hour_tokens=usage.cache_write_hour_tokens,
             output_tokens=usage.output_tokens,
             cost_usd=self._cost(call.model, usage),
             duration_ms=int(call.took_s * 1000),
             outcome=call.outcome,
             request_id=call.request_id,
             estimated=estimated and usage != Usage(),
+            choice=call.choice,
         )
 
     def _cost(self, model: str | None, usage: Usage) -> float | None:

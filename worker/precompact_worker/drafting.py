@@ -100,8 +100,12 @@ def draft(
     seen_tokens: int | None = None,
     evidence: float = 1.0,
     native: NativeReply | None = None,
+    instructions: str | None = None,
 ) -> Candidate:
-    """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself."""
+    """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself.
+
+    `instructions`: digest of what a block was made under, as far as it is known.
+    """
     snapshot, plan = material.snapshot, material.plan
     pinned = _pinned(snapshot, plan)
     refused = job.kind is JobKind.OVERFLOW
@@ -129,7 +133,7 @@ def draft(
         cid=candidate_id(job, floor=floor),
         kind="summary" if native is None else NATIVE,
         family="" if native is None else native.family,
-        instructions=None if native is None else snapshot.instructions,
+        instructions=None if native is None else instructions,
         version=job.version,
         upto=plan.upto,
         prefix=snapshot.prefix(plan.upto),

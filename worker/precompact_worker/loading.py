@@ -25,7 +25,6 @@ async def take_snapshot(
     store: AsyncStore, keys: SessionKeys, view: SessionView, refreshed: CandidateTag | None
 ) -> Snapshot:
     """Reads what a job needs in chunks. Raises `SnapshotGone` when entries vanish meanwhile, and what Redis raises."""
-    instructions = await store.run(reading.prefix_digest(keys))
     base = await _read_base(store, keys, view, refreshed)
     metas = await _read_metas(store, keys, base.read_from, view.length)
     before = await _cum_at(store, keys, base.read_from)
@@ -39,7 +38,6 @@ async def take_snapshot(
         pinned=await _read_pinned(store, keys, base),
         replaced_before=await _tokens_before(store, keys, view, base.upto),
         held=await _read_held(store, keys, view),
-        instructions=instructions,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from precompact_shared.engine.native import instructions_digest
 from precompact_shared.engine.recovery import is_urgent
 from precompact_shared.engine.summary import Basis, Ground, choose_basis
 from precompact_shared.engine.summary.rebuild import MOST_S
@@ -99,7 +100,9 @@ class Making:
         request = request_of(material, self._wishes, self._job)
         rebuilt = material.snapshot.base.is_rebuilt
         prefix = None if rebuilt else await self._prefix(request)
-        desk = self._desk(material.snapshot, keeps_base=material.plan.keeps_base, prefix=prefix)
+        desk = self._desk(
+            material.snapshot, keeps_base=material.plan.keeps_base, from_originals=rebuilt, prefix=prefix
+        )
         providers = make_chain(self._specs, desk, extractive_only=self._wishes.extractive_only)
         if not providers:
             raise ProviderMisconfigured(
@@ -122,9 +125,17 @@ class Making:
             seen_tokens=answered.reply.seen_tokens,
             evidence=answered.evidence,
             native=answered.reply.native,
+            instructions=None if prefix is None else instructions_digest(prefix.content),
         )
 
-    def _desk(self, snapshot: Snapshot, *, keeps_base: bool, prefix: LivePrefix | None = None) -> Desk:
+    def _desk(
+        self,
+        snapshot: Snapshot,
+        *,
+        keeps_base: bool,
+        from_originals: bool = False,
+        prefix: LivePrefix | None = None,
+    ) -> Desk:
         tools, view = self._tools, self._view
         return Desk(
             tools.policy,
@@ -134,6 +145,7 @@ class Making:
             window=tools.policy.window_of(view.model, view.window, view.max_output),
             counter=StoreCounter(tools.store, tools.session, self._job, tools.settings.lease_s, tools.now_s),
             prefix=prefix,
+            from_originals=from_originals,
             keeps_base=keeps_base,
         )
 

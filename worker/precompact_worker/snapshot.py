@@ -69,8 +69,6 @@ class Snapshot:
     replaced_before: int
     """Tokens of `[0, base.upto)` in the context as it stands, less what clearing saves behind that."""
     held: Held = NOTHING_HELD
-    instructions: str | None = None
-    """Digest of the caller's system prompt, tools and parameters; None while they are not on record."""
 
     @property
     def format(self) -> Format:

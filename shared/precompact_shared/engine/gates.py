@@ -110,6 +110,8 @@ class Defer(StrEnum):
     SAVING = "saving"
     PROJECTED_SIZE = "projected_size"
     DOES_NOT_FIT = "does_not_fit"
+    INSTRUCTIONS_UNKNOWN = "instructions_unknown"
+    """Native candidates: the call names a system prompt and tools whose content has not come yet."""
 
 
 class Pays(StrEnum):
@@ -138,8 +140,8 @@ class Circumstances:
     manual_running: bool = False
     same_family: bool = True
     """Native candidates: made for the model family at hand."""
-    same_instructions: bool = True
-    """Native candidates: tools and instructions are still those it was made with."""
+    same_instructions: bool | None = True
+    """Native candidates: tools and system prompt are still those it was made with; None: that will be known when they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +254,13 @@ def _gate_smaller(case: _Case) -> Discard | None:
 
 def _gate_instructions(case: _Case) -> Discard | None:
     native = case.candidate.kind == "native"
-    kept = case.now.same_family and case.now.same_instructions
+    kept = case.now.same_family and case.now.same_instructions is not False
     return Discard.INSTRUCTIONS_CHANGED if native and not kept else None
+
+
+def _gate_unknown_instructions(case: _Case) -> Defer | None:
+    is_unknown = case.candidate.kind == "native" and case.now.same_instructions is None
+    return Defer.INSTRUCTIONS_UNKNOWN if is_unknown else None
 
 
 def _gate_valid(case: _Case) -> Discard | None:
@@ -322,6 +329,7 @@ HARD_GATES: tuple[Callable[[_Case], Discard | None], ...] = (
     _gate_valid,
 )
 BOUNDARY_GATES: tuple[Callable[[_Case], Defer | None], ...] = (
+    _gate_unknown_instructions,
     _gate_open_call,
     _gate_open_thinking,
     _gate_floor,

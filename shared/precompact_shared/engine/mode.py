@@ -31,6 +31,10 @@ class Reason(StrEnum):
     """Why this mode."""
 
     CHEAPER = "cheaper"
+    ASKED_FOR = "asked_for"
+    """The policy names the mode."""
+    OTHER_CONTENT = "other_content"
+    """The live prefix is another provider's, or holds other entries: a rebuild, a run by hand from a place on."""
     PREFIX_UNKNOWN = "prefix_unknown"
     """The caller's system prompt, tools and parameters are not on record."""
     MASKED = "masked"
@@ -127,8 +131,8 @@ class Choice:
 
     mode: Mode
     reason: Reason
-    transcript_usd: float | None
-    prefix_usd: float | None
+    transcript_usd: float | None = None
+    prefix_usd: float | None = None
 
 
 def look(ours: Iterable[Sighting], agent: Sighting | None, *, now_ms: int, ttl_s: float) -> Seen:
@@ -148,14 +152,9 @@ def look(ours: Iterable[Sighting], agent: Sighting | None, *, now_ms: int, ttl_s
     return Seen(Warmth.WARM, last.kept_share) if last.is_hit else Seen(Warmth.COLD)
 
 
-def choose(transcript: Offer, prefix: Offer | None, *, seen: Seen, is_masked: bool) -> Choice:
-    """The cheaper mode. `prefix` None = not on record.
-
-    Never the prefix on a guess: unseen and cold caches count as empty.
-    """
+def choose(transcript: Offer, prefix: Offer, *, seen: Seen) -> Choice:
+    """The cheaper mode. Never the prefix on a guess: unseen and cold caches count as empty."""
     text_usd = transcript.cost_usd()
-    if is_masked or prefix is None:
-        return Choice(Mode.TRANSCRIPT, Reason.MASKED if is_masked else Reason.PREFIX_UNKNOWN, text_usd, None)
     prefix_usd = prefix.cost_usd(seen.cached_share if seen.warmth is Warmth.WARM else 0.0)
     if text_usd is None or prefix_usd is None:
         return Choice(Mode.TRANSCRIPT, Reason.PRICE_UNKNOWN, text_usd, prefix_usd)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -21,6 +23,24 @@ def family_of(model: str | None) -> str:
     """The models that read the same blocks: the same name without vendor, region, date and version. Empty for no model."""
     _, is_bedrocks, bare = (model or "").rsplit("/", 1)[-1].rpartition("anthropic.")
     return _DATE.sub("", _VERSION.sub("", bare) if is_bedrocks else bare)
+
+
+def instructions_digest(prefix: Mapping[str, Any]) -> str:
+    """Names system prompt and tools of an agent's requests (rule 7): parameters and cache marks may change as they like."""
+    told = [_unmarked(prefix.get(name) or None) for name in ("system", "tools")]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+def _unmarked(value: Any) -> Any:
+    """Without cache marks and nulls; deeper down a tool's schema may use either word for something else."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {name: told for name, told in part.items() if name != "cache_control" and told is not None}
+        if isinstance(part, Mapping)
+        else part
+        for part in value
+    ]
 
 
 class NativeFault(StrEnum):

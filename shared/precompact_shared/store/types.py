@@ -148,7 +148,7 @@ class CandidateTag(Frozen, frozen=True, kw_only=True, omit_defaults=True):
     family: str = ""
     """Native: the models that may read it."""
     instructions: str | None = None
-    """Native: digest of the caller's prefix (system prompt, tools, parameters) at the job's start; None = none on record."""
+    """Native: digest of the system prompt and tools that the block was made under; None = none on record."""
     preset: str
     preset_version: str
     tokens_before: int

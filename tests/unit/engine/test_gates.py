@@ -195,6 +195,15 @@ def test_below_the_limit_the_result_must_leave_a_margin() -> None:
     assert judged(Mode.BELOW_LIMIT, session=one_more, **fitting).reason is Defer.PROJECTED_SIZE
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_block_waits_until_it_is_known_what_it_would_stand_under(mode: Mode) -> None:
+    """Its instructions may be the same in another word: it is kept; a summary in words does not care."""
+    now = replace(COLD, same_instructions=None)
+    verdict = judged(mode, now=now, kind="native")
+    assert (verdict.action, verdict.reason) == (Action.DEFER, Defer.INSTRUCTIONS_UNKNOWN)
+    assert judged(mode, now=now).action is Action.ADOPT
+
+
 @pytest.mark.parametrize("mode", PRESSING)
 def test_what_does_not_fit_is_never_adopted(mode: Mode) -> None:
     """Below `hard` or not at all."""

@@ -44,17 +44,8 @@ def offers(writer: Price | None = CHEAP, agent: Price | None = BIG) -> tuple[Off
 def test_the_cheaper_one_is_taken(writer: Price | None, seen: Seen, mode: Mode, reason: Reason) -> None:
     """A cheap model on a transcript often beats a cached prefix on a big one: its output is cheaper too."""
     transcript, prefix = offers(writer)
-    found = choose(transcript, prefix, seen=seen, is_masked=False)
+    found = choose(transcript, prefix, seen=seen)
     assert (found.mode, found.reason) == (mode, reason)
-
-
-def test_without_a_prefix_on_record_or_with_masking_it_is_the_transcript() -> None:
-    """Whatever it costs."""
-    transcript, prefix = offers(BIG)
-    unknown = choose(transcript, None, seen=WARM, is_masked=False)
-    masked = choose(transcript, prefix, seen=WARM, is_masked=True)
-    assert (unknown.reason, masked.reason) == (Reason.PREFIX_UNKNOWN, Reason.MASKED)
-    assert {unknown.mode, masked.mode} == {Mode.TRANSCRIPT}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +135,7 @@ def test_a_cold_cache_never_costs_more_than_the_transcript(
     """The prefix is taken only where it is cheaper without any cache."""
     transcript = Offer(prompt_tokens=text, output_tokens=1_000, price=CHEAP)
     prefix = Offer(prompt_tokens=prompt, output_tokens=1_000, price=BIG, is_cached=True)
-    found = choose(transcript, prefix, seen=Seen(seen, cached), is_masked=False)
+    found = choose(transcript, prefix, seen=Seen(seen, cached))
     real = transcript.cost_usd() if found.mode is Mode.TRANSCRIPT else prefix.cost_usd()
     assert real is not None
     assert real <= (transcript.cost_usd() or 0)

@@ -53,6 +53,7 @@ class ClientSpeaker:
     async def say(self, ask: Ask, call: Call) -> Said:
         """Waits for the caller's reply. One that is no reply of the protocol is `garbled`."""
         request = dump_request(self.format, self.model, ask)
+        call.expected = Usage()  # nobody knows whether the caller has sent it: nothing is made up
         raw = await run_by_caller(self.counter, request, self.timeout_s)
         if raw is None:
             call.outcome = "timeout"
@@ -81,9 +82,7 @@ class ClientNative:
         readable = await asyncio.to_thread(render_facts, request)
         talk = await asyncio.to_thread(talk_of, request, self.model, self.prefix)
         body = await asyncio.to_thread(dumped, self.way.body(talk))
-        with book.open(self.name, self.model, mode=MODE) as call:
-            if book.note is not None:
-                await book.note()
+        async with book.pay(self.name, self.model, mode=MODE, expected=Usage()) as call:
             outcome = self._read(await run_by_caller(self.counter, body, self.timeout_s), call)
             call.outcome = outcome.finding.code
         if outcome.finding.verdict is not Verdict.OK:

@@ -21,6 +21,16 @@ _TIMEOUTS = (
     httpx.TimeoutException,
     httpx2.TimeoutException,
 )
+_UNSENT = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    ConnectionRefusedError,
+)
+"""Before a connection stood. Whatever breaks later may have been received, and paid for."""
 _UNREACHABLE = (
     anthropic.APIConnectionError,
     openai.APIConnectionError,
@@ -67,6 +77,8 @@ def facts_of(error: BaseException, now_s: float) -> Failure | None:
     """
     if isinstance(error, Told):
         return error.failure
+    if _is_unsent(error):
+        return Failure(None, unsent=True)
     if isinstance(error, _TIMEOUTS):
         return Failure(None, timed_out=True)
     if isinstance(error, (Garbled, *_NOT_JSON)) or _is_of(error, _AWS_STREAM):
@@ -84,6 +96,11 @@ def facts_of(error: BaseException, now_s: float) -> Failure | None:
         # AWS's library is imported by the SDKs when it is needed; it comes with our extra `bedrock`.
         return Failure(401, type="authentication_error", code="missing_extra")
     return None
+
+
+def _is_unsent(error: BaseException) -> bool:
+    """The SDKs wrap what their HTTP client raised."""
+    return isinstance(error, _UNSENT) or isinstance(error.__cause__, _UNSENT)
 
 
 def _is_of(error: BaseException, module: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from precompact_shared.engine.mode import Choice, Mode, Offer, Seen, Sighting, Warmth, choose, look
+from precompact_shared.engine.mode import Choice, Offer, Seen, Sighting, Warmth, choose, look
 from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
@@ -95,11 +95,7 @@ class LivePrefix:
             is_cached=True,
             reads_back=self.reads_back,
         )
-        return choose(transcript, prefix, seen=self.seen, is_masked=False)
-
-    def is_cheaper(self, spec: ProviderSpec, model: str, policy: Policy) -> bool:
-        """Whether the live prefix costs less."""
-        return self.choice(spec, model, policy).mode is Mode.PREFIX
+        return choose(transcript, prefix, seen=self.seen)
 
 
 def live_prefix(record: Record, policy: Policy, request: Request) -> LivePrefix | None:

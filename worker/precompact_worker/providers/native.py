@@ -13,7 +13,6 @@ from precompact_shared.engine.projection import merge_edits, repair_edits
 from precompact_shared.engine.tokens import count_message
 from precompact_shared.engine.types import Entry, Message
 from precompact_shared.engine.usage import Usage
-from precompact_shared.errors import PrecompactError
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_worker.book import Book, Call
 from precompact_worker.providers.base import NativeReply, Reply, Request
@@ -62,15 +61,8 @@ class Native:
 
     async def _go(self, way: Way, talk: Talk, size: int, book: Book) -> Opened | Finding:
         """One call, on record."""
-        with book.open(self.name, talk.model, mode=MODE) as call:
-            call.expected = Usage(input_tokens=size)
-            if book.note is not None:
-                await book.note()
-            try:
-                outcome = await self._ask(way, talk, call)
-            except PrecompactError as failure:
-                call.outcome = failure.code
-                raise
+        async with book.pay(self.name, talk.model, mode=MODE, expected=Usage(input_tokens=size)) as call:
+            outcome = await self._ask(way, talk, call)
             finding = outcome.finding if isinstance(outcome, Opened) else outcome
             call.outcome = finding.code
             return outcome if finding.verdict is Verdict.OK else finding

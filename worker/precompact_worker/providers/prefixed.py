@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from precompact_shared.engine.mode import Choice
 from precompact_shared.engine.tokens import count_text
 from precompact_shared.engine.types import Message
 from precompact_shared.engine.usage import Usage
-from precompact_shared.errors import PrecompactError
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_worker.book import Book
 from precompact_worker.prompting import nudge_text
@@ -31,6 +31,8 @@ class Prefixed:
     clients: Clients
     prefix: LivePrefix
     model: str
+    choice: Choice | None = None
+    """Why the live prefix."""
 
     @property
     def name(self) -> str:
@@ -50,15 +52,9 @@ class Prefixed:
 
     async def _say(self, request: Request, more: tuple[Message, ...], book: Book) -> Reply:
         body = await asyncio.to_thread(self._body, request, more)
-        with book.open(self.name, self.model, mode=MODE) as call:
-            call.expected = Usage(input_tokens=self.prefix.prompt_tokens)
-            if book.note is not None:
-                await book.note()
-            try:
-                said: Said = await self._speaker().send(body, call)
-            except PrecompactError as failure:
-                call.outcome = failure.code
-                raise
+        expected = Usage(input_tokens=self.prefix.prompt_tokens)
+        async with book.pay(self.name, self.model, mode=MODE, expected=expected, choice=self.choice) as call:
+            said: Said = await self._speaker().send(body, call)
         if said.finding.verdict is not Verdict.OK:
             raise error_of(said.finding)
         return Reply(text=said.text, tokens=count_text(said.text))

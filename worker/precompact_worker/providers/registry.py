@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from precompact_shared.engine.mode import Choice, Mode, Reason
 from precompact_shared.engine.preset import Form
 from precompact_shared.engine.types import Format
 from precompact_shared.models import DEFAULT_MAX_OUTPUT, ModelWindow, find_model
@@ -41,6 +42,8 @@ class Desk:
     """Where client-run requests wait."""
     prefix: LivePrefix | None = None
     """What the caller's requests begin with, and what is known of its cache."""
+    from_originals: bool = False
+    """The summary is made of entries that the live prefix does not hold any more."""
     keeps_base: bool = False
     """The base stays in front of what is summarised: a block, which comes first, is out of the question."""
 
@@ -64,10 +67,11 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
         case ProviderName.ANTHROPIC | ProviderName.OPENAI:
             if wants_native(spec, desk):
                 yield Native(spec, desk.clients, desk.prefix.content if desk.prefix else {})
-            if wants_prefix(spec, desk) and desk.prefix is not None:
-                yield Prefixed(spec, desk.clients, desk.prefix, called(spec, desk.model))
+            choice = choice_of(spec, desk)
+            if choice.mode is Mode.PREFIX and desk.prefix is not None:
+                yield Prefixed(spec, desk.clients, desk.prefix, called(spec, desk.model), choice)
             if spec.mode is not CallMode.NATIVE:
-                yield _writer(spec, desk)
+                yield _writer(spec, desk, choice)
         case ProviderName.CLIENT:
             if wants_native(spec, desk):
                 yield _client_native(spec, desk)
@@ -84,13 +88,23 @@ def wants_native(spec: ProviderSpec, desk: Desk) -> bool:
     return wanted and fits and not desk.keeps_base and desk.policy.redact is not Redaction.ALWAYS
 
 
-def wants_prefix(spec: ProviderSpec, desk: Desk) -> bool:
-    """Whether the agent's own request is used: asked for, or the cheaper one by what was seen of its cache."""
-    if spec.mode not in {CallMode.PREFIX, CallMode.AUTO} or desk.keeps_base or not desk.model:
-        return False
-    if desk.format is not _own_format(spec) or desk.policy.redact is Redaction.ALWAYS or desk.prefix is None:
-        return False
-    return spec.mode is CallMode.PREFIX or desk.prefix.is_cheaper(spec, desk.model, desk.policy)
+def choice_of(spec: ProviderSpec, desk: Desk) -> Choice:
+    """The agent's own request or a transcript: as asked for, else the cheaper one by what was seen of the agent's cache."""
+    objection = _objection(spec, desk)
+    if objection is not None or desk.prefix is None or not desk.model:
+        return Choice(Mode.TRANSCRIPT, objection or Reason.PREFIX_UNKNOWN)
+    if spec.mode is CallMode.PREFIX:
+        return Choice(Mode.PREFIX, Reason.ASKED_FOR)
+    return desk.prefix.choice(spec, desk.model, desk.policy)
+
+
+def _objection(spec: ProviderSpec, desk: Desk) -> Reason | None:
+    """Why the live prefix is out of the question, whatever is known of it."""
+    if spec.mode not in {CallMode.PREFIX, CallMode.AUTO}:
+        return Reason.ASKED_FOR
+    if desk.keeps_base or desk.from_originals or desk.format is not _own_format(spec):
+        return Reason.OTHER_CONTENT
+    return Reason.MASKED if desk.policy.redact is Redaction.ALWAYS else None
 
 
 def _own_format(spec: ProviderSpec) -> Format:
@@ -106,13 +120,13 @@ _NATIVE_FORMATS = {
 }
 
 
-def _writer(spec: ProviderSpec, desk: Desk) -> Writer:
+def _writer(spec: ProviderSpec, desk: Desk, choice: Choice) -> Writer:
     makes: dict[ProviderName, type[AnthropicSpeaker | OpenAISpeaker]] = {
         ProviderName.ANTHROPIC: AnthropicSpeaker,
         ProviderName.OPENAI: OpenAISpeaker,
     }
     hides = mask if desk.policy.redact is not Redaction.NEVER else str
-    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), hides)
+    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), hides, choice)
 
 
 def _client(spec: ProviderSpec, desk: Desk) -> Writer:

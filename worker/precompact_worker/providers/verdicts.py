@@ -59,6 +59,8 @@ class Failure:
     """For matching alone; never logged, kept or shown."""
     after_s: float | None = None
     timed_out: bool = False
+    unsent: bool = False
+    """There was no connection: nobody received the request, and nothing can have been used."""
     cut_off: bool = False
     """A stream that ended without its end."""
     garbled: bool = False
@@ -141,6 +143,8 @@ def retryable(code: str, after_s: float | None = None) -> Finding:
 
 def judge_unanswered(failure: Failure) -> Finding | None:
     """What holds for every provider when no proper answer came; None where one came."""
+    if failure.unsent:
+        return retryable("no_connection")
     if failure.timed_out:
         return retryable("timeout", failure.after_s)
     if failure.garbled:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from precompact_shared.engine.mode import Choice
 from precompact_shared.engine.summary import MODEL_SHARE, Spoken, segments, spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
-from precompact_shared.errors import PrecompactError
 from precompact_shared.models import ModelWindow
 from precompact_worker.book import Book
 from precompact_worker.prompting import Ask, Task, first_ask, nudged, overhead
@@ -35,6 +35,8 @@ class Writer:
     speaker: Speaker
     window: ModelWindow | None
     mask: Callable[[str], str] = str
+    choice: Choice | None = None
+    """Why a transcript."""
 
     @property
     def name(self) -> str:
@@ -102,15 +104,9 @@ class Writer:
         return said
 
     async def _call(self, ask: Ask, book: Book) -> Said:
-        with book.open(self.name, self.speaker.model or None, mode=MODE) as call:
-            call.expected = Usage(input_tokens=self._prompt_tokens(ask))
-            if book.note is not None:
-                await book.note()
-            try:
-                return await self.speaker.say(ask, call)
-            except PrecompactError as failure:
-                call.outcome = failure.code
-                raise
+        model, expected = self.speaker.model or None, Usage(input_tokens=self._prompt_tokens(ask))
+        async with book.pay(self.name, model, mode=MODE, expected=expected, choice=self.choice) as call:
+            return await self.speaker.say(ask, call)
 
     def _prompt_tokens(self, ask: Ask) -> int:
         text = sum(map(count_text, (ask.system, *(turn.text for turn in ask.turns))))
