@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from precompact_shared.engine.cache_marks import count_marks
+from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Format
-from precompact_worker.providers.prefix_body import body_of, conversation, matches_cache, params_of
+from precompact_worker.providers.prefix_body import (
+    LIMITS_OUTPUT,
+    body_of,
+    conversation,
+    matches_cache,
+    params_of,
+)
 from tests.unit.worker.test_live import MODEL, request
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
+RECORD = int(2_000 * family_factor(MODEL))
 
 
 def system(mark: Any = None) -> list[dict[str, Any]]:
@@ -46,6 +56,43 @@ def test_no_mark_lives_longer_than_those_before_it() -> None:
     body = body_of({"system": system(HOUR)}, request(), MODEL, conversation(request(), sends_tail=True))
     marks = [part["cache_control"]["ttl"] for message in body["messages"][-1:] for part in message["content"]]
     assert marks == ["5m"]
+
+
+ADAPTIVE = {"thinking": {"type": "adaptive"}}
+
+
+@pytest.mark.parametrize(
+    ("wire", "model", "params", "most"),
+    [
+        (Format.ANTHROPIC, MODEL, {}, RECORD),
+        (Format.ANTHROPIC, MODEL, {"max_tokens": 50_000}, RECORD),
+        (Format.ANTHROPIC, MODEL, {"thinking": {"type": "disabled"}}, RECORD),
+        (Format.ANTHROPIC, MODEL, {"thinking": {"type": "enabled", "budget_tokens": 9_000}}, RECORD + 9_000),
+        (Format.ANTHROPIC, MODEL, ADAPTIVE, RECORD + 4_096),
+        (Format.ANTHROPIC, MODEL, {**ADAPTIVE, "max_tokens": 50_000}, 50_000),
+        (Format.OPENAI_RESPONSES, "gpt-4.1", {}, 2_000),
+        (Format.OPENAI_RESPONSES, "gpt-6-sol", {}, 2_000 + 4_096),
+        (Format.OPENAI_RESPONSES, "gpt-6-sol", {"max_output_tokens": 50_000}, 50_000),
+        (Format.OPENAI_RESPONSES, "gpt-6-sol", {"reasoning": {"effort": "none"}}, 2_000),
+        (Format.OPENAI_CHAT, "o4-mini", {"max_completion_tokens": 20_000}, 20_000),
+    ],
+)
+def test_a_model_that_thinks_gets_room_for_it(
+    wire: Format, model: str, params: dict[str, Any], most: int
+) -> None:
+    """It counts as output: a record that was cut off by it would be paid for and thrown away."""
+    asked = request(format=wire, max_tokens=2_000)
+    body = body_of({"params": params}, asked, model, conversation(asked, sends_tail=True))
+    [told] = [body[name] for name in LIMITS_OUTPUT if name in body]
+    assert told == most
+
+
+def test_a_form_of_the_answer_is_left_out_and_the_effort_kept() -> None:
+    """The record has a form of its own; without the agent's its cache is not read."""
+    prefix = {"params": {"output_config": {"effort": "low", "format": {"type": "json_schema"}}}}
+    assert params_of(prefix) == {"output_config": {"effort": "low"}}
+    assert not matches_cache(prefix)
+    assert matches_cache({"params": params_of(prefix)})
 
 
 def test_other_protocols_get_no_marks() -> None:

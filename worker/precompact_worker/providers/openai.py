@@ -24,6 +24,11 @@ LEAST_OUTPUT_TOKENS = 16
 _REASONS = re.compile(r"^(?:o\d|gpt-[5-9])")
 
 
+def reasons(model: str) -> bool:
+    """Whether a model thinks before it writes, unless it is told not to."""
+    return _REASONS.match(model) is not None
+
+
 class OpenAISpeaker:
     """A model behind Responses or Chat Completions that writes text."""
 
@@ -93,7 +98,7 @@ class OpenAISpeaker:
         }
 
     def _room(self, ask: Ask) -> int:
-        spare = REASONING_TOKENS if _REASONS.match(self._spec.writer) else 0
+        spare = REASONING_TOKENS if reasons(self._spec.writer) else 0
         return max(LEAST_OUTPUT_TOKENS, ask.max_tokens + spare)
 
     def _tier(self) -> dict[str, Any]:

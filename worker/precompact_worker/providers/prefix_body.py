@@ -13,8 +13,10 @@ from precompact_worker.prompting import Kept, prefix_task
 from precompact_worker.providers.base import Request
 from precompact_worker.providers.marking import marked
 from precompact_worker.providers.native import sendable
+from precompact_worker.providers.openai import REASONING_TOKENS, reasons
 
 LEAST_OUTPUT_TOKENS = 1_024
+LIMITS_OUTPUT = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 KEPT_CHARACTERS = 120
 """Of the first message that stays, to tell which one it is."""
 OURS = frozenset(
@@ -39,6 +41,7 @@ CLASHING = frozenset(
         "stop_sequences",
         "response_format",
         "text",
+        "output_format",
         "context_management",
         "n",
         "previous_response_id",
@@ -47,7 +50,7 @@ CLASHING = frozenset(
     }
 )
 """Parameters that would spoil a summary, that belong to the caller's own call, or that ours take the place of."""
-SPOILING = frozenset({"response_format", "text"})
+SPOILING = frozenset({"response_format", "text", "output_format"})
 """Those among them without which the rest of the request no longer matches the agent's cache."""
 
 
@@ -84,7 +87,7 @@ def body_of(prefix: Mapping[str, Any], request: Request, model: str, talk: Conve
         **params,
         "model": model,
         **front,
-        **_sized(request, messages, _most_output(request, model, params)),
+        **_sized(request, messages, _most_output(request, model, prefix.get("params") or {})),
     }
 
 
@@ -96,13 +99,18 @@ def params_of(prefix: Mapping[str, Any]) -> dict[str, Any]:
         kept.get("tool_choice")
     ):  # a call is no summary; any other choice stays: it is cached with
         del kept["tool_choice"]
+    config = kept.get("output_config")
+    if isinstance(config, Mapping):
+        kept["output_config"] = {name: value for name, value in config.items() if name != "format"}
     return kept
 
 
 def matches_cache(prefix: Mapping[str, Any]) -> bool:
     """Whether the agent's cache can be read at all: some parameters have to go, and it is kept apart by them."""
     params = prefix.get("params") or {}
-    return not (SPOILING & params.keys() or _forces_a_call(params.get("tool_choice")))
+    config = params.get("output_config")
+    has_form = SPOILING & params.keys() or (isinstance(config, Mapping) and "format" in config)
+    return not (has_form or _forces_a_call(params.get("tool_choice")))
 
 
 def front_of(prefix: Mapping[str, Any], wire: Format) -> dict[str, Any]:
@@ -121,10 +129,24 @@ def _forces_a_call(choice: Any) -> bool:
 
 
 def _most_output(request: Request, model: str, params: Mapping[str, Any]) -> int:
+    """Room for the record, and for what the model thinks first: as much as the agent gives it, since both count as output."""
     most = max(LEAST_OUTPUT_TOKENS, int(request.max_tokens * family_factor(model)))
     thinking = params.get("thinking")
-    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    return most + (budget if isinstance(budget, int) else 0)
+    if isinstance(thinking, Mapping) and isinstance(budget := thinking.get("budget_tokens"), int):
+        return most + budget
+    if not _thinks(model, thinking, params.get("reasoning")):
+        return most
+    return max(most + REASONING_TOKENS, *(_whole(params.get(name)) for name in LIMITS_OUTPUT))
+
+
+def _thinks(model: str, thinking: Any, reasoning: Any) -> bool:
+    if isinstance(thinking, Mapping):
+        return thinking.get("type") != "disabled"
+    return reasons(model) and not (isinstance(reasoning, Mapping) and reasoning.get("effort") == "none")
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _sized(request: Request, messages: list[Message], most: int) -> dict[str, Any]:
