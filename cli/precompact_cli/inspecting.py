@@ -11,7 +11,7 @@ from precompact_cli.cut_words import LEGEND_OF_SIZES, explained, short_reason, t
 from precompact_cli.entries import Entries
 from precompact_cli.exits import Exit, print_json
 from precompact_cli.judging import Breach, Judgement, judge_recording, read_catalogue, strangers
-from precompact_cli.log_page import describe_log, print_log
+from precompact_cli.log_page import describe_log, print_log, told_log
 from precompact_cli.offline import resolve
 from precompact_cli.picture import draw_svg, short_size
 from precompact_cli.picture_page import check_targets, draw_page, picture_of, write_picture
@@ -76,16 +76,21 @@ def run_inspect(
         judgement=judge_recording(recording) if judged else None,
         predictions=predict_usage(recording, entries) if as_json else [],
     )
-    picture = picture_of(recording, page.weights) if svg or html else None
-    if picture is not None and svg is not None:
-        write_picture(svg, draw_svg(picture))
-    if picture is not None and html is not None:
-        write_picture(html, draw_page(picture, page.weights, page.waste))
+    if svg or html:
+        _draw(page, svg, html)
     if as_json:
         print_json(describe(page))
     else:
         _print_page(page)
     return Exit.FAILED if page.judgement is not None and page.judgement.is_refused else Exit.OK
+
+
+def _draw(page: Page, svg: Path | None, html: Path | None) -> None:
+    picture, log = picture_of(page.recording, page.weights), page.recording.log
+    if svg is not None:
+        write_picture(svg, draw_svg(picture))
+    if html is not None:
+        write_picture(html, draw_page(picture, page.weights, page.waste, told_log(log) if log else ()))
 
 
 def describe(page: Page) -> dict[str, Any]:

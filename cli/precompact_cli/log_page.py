@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from precompact_cli.logs.session import Session, View
+from precompact_cli.logs.session import Boundary, Branch, Session, View
 from precompact_cli.plain import counted, plain
 from precompact_shared.engine.formats import facts
 from precompact_shared.engine.types import Format
@@ -13,7 +13,7 @@ from precompact_shared.engine.types import Format
 if TYPE_CHECKING:
     from rich.console import Console
 
-SHOWN_DAMAGE = 5
+SHOWN, SHOWN_DAMAGE = 8, 5
 
 
 def describe_log(log: Session) -> dict[str, Any]:
@@ -52,34 +52,44 @@ def describe_log(log: Session) -> dict[str, Any]:
 
 def print_log(console: Console, log: Session) -> None:
     """The same in a few lines."""
-    for line in _lines(log):
-        console.print(plain(line), highlight=False, soft_wrap=True, markup=False)
+    for line in told_log(log):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _lines(log: Session) -> list[str]:
+def told_log(log: Session) -> list[str]:
+    """Lines for people, fit for a terminal; of each sort the first few, and how many more there are."""
     kinds = ", ".join(f"{count} {kind}" for kind, count in list(log.skipped.items())[:6])
     counts = ", ".join(f"{count} {what.value}" for what, count in log.counts.items())
     lines = [f"Log of {log.tool}" + (f": {counts}" if counts else "")]
-    lines += [
-        f"Compacted at entry {one.at}"
-        + (f", {one.tokens_before:,} tokens" if one.tokens_before else "")
-        + (f" ({one.trigger})" if one.trigger else "")
-        for one in log.boundaries
-    ]
-    lines += [
-        f"Branch left at entry {one.at}: {counted(one.messages, 'entry', 'entries')}, line {one.line}"
-        for one in log.branches
-    ]
-    lines += [
-        f"Sub-agent {number}: {counted(len(one.messages), 'entry', 'entries')}, {counted(len(one.calls), 'call')}"
-        for number, one in enumerate(log.sidechains, 1)
-    ]
+    lines += _few([_told_boundary(one) for one in log.boundaries], "compactions")
+    lines += _few([_told_branch(one) for one in log.branches], "branches")
+    lines += _few(
+        [
+            f"Sub-agent {number}: {counted(len(one.messages), 'entry', 'entries')}, {counted(len(one.calls), 'call')}"
+            for number, one in enumerate(log.sidechains, 1)
+        ],
+        "sub-agents",
+    )
     if kinds:
         lines.append(f"Lines without messages: {kinds}")
     lines += [f"Line {one.line} cannot be read: {one.why}" for one in log.damage[:SHOWN_DAMAGE]]
     if log.damaged > SHOWN_DAMAGE:
         lines.append(f"{log.damaged} lines cannot be read in all; the rest is shown")
-    return lines
+    return list(map(plain, lines))
+
+
+def _few(lines: list[str], what: str) -> list[str]:
+    rest = len(lines) - SHOWN
+    return lines if rest <= 0 else [*lines[:SHOWN], f"and {rest} more {what}"]
+
+
+def _told_boundary(one: Boundary) -> str:
+    size = f", {one.tokens_before:,} tokens" if one.tokens_before else ""
+    return f"Compacted at entry {one.at}{size}" + (f" ({one.trigger})" if one.trigger else "")
+
+
+def _told_branch(one: Branch) -> str:
+    return f"Branch left at entry {one.at}: {counted(one.messages, 'entry', 'entries')}, line {one.line}"
 
 
 def _views(log: Session) -> dict[str, Any]:

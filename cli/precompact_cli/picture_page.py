@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -54,11 +54,12 @@ def picture_of(recording: Recording, weights: Weights) -> Picture:
     )
 
 
-def draw_page(picture: Picture, weights: Weights, waste: Waste) -> str:
-    """The picture with the figures below it, as HTML."""
+def draw_page(picture: Picture, weights: Weights, waste: Waste, told: Sequence[str] = ()) -> str:
+    """The picture with the figures below it, as HTML; `told`: lines about the log."""
     parts = [
         draw_svg(picture),
         f"<p><b>{told_shares(weights, waste)}</b></p>",
+        f'<p class="l">{"<br>".join(map(escape, told))}</p>' if told else "",
         _sizes(weights),
         _largest(weights),
         _waste(waste, weights.total),

@@ -125,6 +125,16 @@ def test_the_page_tells_of_damage_and_compactions(tmp_path: Path) -> None:
     assert "7 lines cannot be read in all" in page
 
 
+def test_of_many_branches_the_page_tells_the_first_few(tmp_path: Path) -> None:
+    """And how many more there are; the page in a file tells the same."""
+    branches = [claude.prompt(f"b{number}", "go") for number in range(12)]
+    path = put(tmp_path, "log", lines(claude.prompt("go", None), *branches), 0)
+    page = run("inspect", str(path), "--html", str(tmp_path / "page.html")).stdout
+    assert page.count("Branch left at entry 1: 1 entry, line ") == 8
+    assert "and 3 more branches\n" in page
+    assert "and 3 more branches</p>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_compact_takes_what_would_be_sent_next(tmp_path: Path) -> None:
     """Of a log with compactions the context behind the last one."""
     long = agent_session(40)
