@@ -234,6 +234,8 @@ async def test_a_worker_that_vanishes_in_mid_stream_leaves_its_call_on_record(of
     rows = bench.store.run(tenant_spent(bench.filled.tenant, day_of(now_ms())))
     assert sum(row.calls for row in rows) == spent.calls == 2
     assert sum(row.cost_usd for row in rows) == pytest.approx(spent.cost_usd)
+    assert sum(row.estimated_tokens for row in rows) == begun["input_tokens"]
+    assert sum(row.silent_calls for row in rows) == 1
 
 
 async def test_a_drain_in_mid_stream_gives_the_job_back_with_its_usage(office: Office) -> None:

@@ -14,6 +14,8 @@ from precompact_shared.store.op import Argument, Op
 NANO = 1_000_000_000
 CALLS_REMEMBERED = 10_000
 MEASURES = ("calls", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
+TOLD = ("silent_calls", "estimated_tokens")
+"""What only a tenant's days know besides."""
 _SESSION_FIELDS = ("u_calls", "u_in", "u_read", "u_write", "u_out", "u_nano", "u_unpriced")
 
 
@@ -38,6 +40,10 @@ class DaySpent(Spent, frozen=True, kw_only=True):
     provider: str
     model: str
     mode: str
+    silent_calls: int = 0
+    """Of the calls, those that told no usage: refused, or broken off."""
+    estimated_tokens: int = 0
+    """Of `input_tokens`, the estimated prompts of calls that were broken off."""
 
 
 def day_of(now_ms: int) -> str:
@@ -89,6 +95,11 @@ def _pairs(call: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
         amount = 1 if measure == "calls" else int(call.get(measure) or 0)
         if amount:
             yield f"{kind}|{measure}", amount
+    used = sum(int(call.get(measure) or 0) for measure in MEASURES[1:])
+    if call.get("estimated") or not used:
+        yield f"{kind}|silent_calls", 1
+    if call.get("estimated"):
+        yield f"{kind}|estimated_tokens", int(call.get("input_tokens") or 0)
     cost = call.get("cost_usd")
     yield (f"{kind}|unpriced", 1) if cost is None else (f"{kind}|nano", round(cost * NANO))
 
@@ -111,5 +122,5 @@ def _row(day: str, kind: tuple[str, str, str], told: Mapping[str, int]) -> DaySp
         mode=mode,
         cost_usd=told.get("nano", 0) / NANO,
         unpriced_calls=told.get("unpriced", 0),
-        **{measure: told.get(measure, 0) for measure in MEASURES},
+        **{measure: told.get(measure, 0) for measure in (*MEASURES, *TOLD)},
     )

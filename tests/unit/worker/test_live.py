@@ -11,6 +11,7 @@ import pytest
 
 from precompact_shared.engine.mode import Mode, Seen, Warmth
 from precompact_shared.engine.summary import extract
+from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Entry, Format
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
@@ -177,6 +178,24 @@ def test_what_two_sessions_found_out_holds_for_the_tenant(
     )
     told = record(view=view(agent_cache=agent(88_000)), spent=(day,))
     assert seen_of(told, POLICY).warmth is warmth
+
+
+@pytest.mark.parametrize(("silent", "estimated"), [(3, 0), (3, 300_000)])
+def test_calls_that_told_nothing_say_nothing_of_the_tenants_cache(silent: int, estimated: int) -> None:
+    """A provider that refuses or hangs up is busy; one miss among such calls is one miss."""
+    told = {"provider": "anthropic", "model": MODEL, "mode": "prefix", "silent_calls": silent}
+    day = DaySpent(
+        day="d",
+        calls=4,
+        input_tokens=estimated,
+        cache_write_tokens=90_000,
+        estimated_tokens=estimated,
+        output_tokens=2_000,
+        **told,  # type: ignore[arg-type]
+    )
+    found = record(view=view(agent_cache=agent(88_000)), spent=(day,))
+    assert seen_of(found, POLICY).warmth is Warmth.WARM
+    assert habit_of(found, 10**6).output_tokens == pytest.approx(2_000 / family_factor(MODEL), abs=1)
 
 
 def test_a_hit_of_a_second_call_is_no_sighting() -> None:

@@ -144,9 +144,11 @@ def seen_of(record: Record, policy: Policy) -> Seen:
 def is_cold_for_tenant(spent: Iterable[DaySpent], model: str | None) -> bool:
     """Whether our calls with the prefix on a tenant's day found too little: its key may be of another workspace."""
     told = [one for one in spent if one.mode == MODE and one.model == model]
-    prompts = sum(one.input_tokens + one.cache_read_tokens + one.cache_write_tokens for one in told)
+    # A call that was refused or broken off tells of a busy provider, not of its cache.
+    calls = sum(one.calls - one.silent_calls for one in told)
     read = sum(one.cache_read_tokens for one in told)
-    return sum(one.calls for one in told) >= TELLING_CALLS and read < COLD_SHARE * prompts
+    other = sum(one.input_tokens + one.cache_write_tokens - one.estimated_tokens for one in told)
+    return calls >= TELLING_CALLS and read < COLD_SHARE * (read + other)
 
 
 def sightings(jobs: Iterable[JobTag], model: str | None) -> list[Sighting]:
@@ -180,7 +182,7 @@ def _of_tenant(spent: Iterable[DaySpent]) -> int:
     """What one call wrote on average, in o200k tokens; 0 where none did."""
     told = [one for one in spent if one.mode in MODES and one.output_tokens]
     written = sum(one.output_tokens / family_factor(one.model) for one in told)
-    return int(written / sum(one.calls for one in told)) if told else 0
+    return int(written / max(1, sum(one.calls - one.silent_calls for one in told)))
 
 
 def _fits(view: SessionView, policy: Policy) -> bool:
