@@ -20,6 +20,7 @@ from precompact_shared.policy import Policy
 from precompact_shared.redis_server import EmbeddedRedis
 from precompact_shared.settings import Settings
 from precompact_shared.store import Announcement, Changes, Layout, SyncStore, fix_layout, reading, sync_client
+from precompact_shared.store.spending import day_of, tenant_spent
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, JobKind, JobState, JobTag
 from tests.support.filling import Filled, new_entry
@@ -456,6 +457,25 @@ def test_a_job_whose_worker_died_is_sent_again_after_its_lease(swept: World) -> 
     again = swept.store.run(filled.ops.start(job.jid, lease_ms=100, max_attempts=4)).job
     assert again is not None
     assert again.fence == 2
+
+
+def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: World) -> None:
+    """No worker is left to say so; once, whoever looks."""
+    filled, scheduler = swept.session(), swept.scheduler()
+    swept.store.run(save_policy("acme", Policy(attempts=1)))
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [job] = swept.jobs(filled)
+    fence = swept.store.run(filled.ops.start(job.jid, lease_ms=1, max_attempts=1)).job.fence  # type: ignore[union-attr]
+    call: dict[str, object] = {"id": "c:1", "provider": "anthropic", "model": "m", "mode": "transcript"}
+    call |= {"outcome": "begun", "input_tokens": 900, "cost_usd": 0.5, "estimated": True}
+    swept.store.run(filled.ops.beat(job.jid, fence, lease_ms=1, calls=[call]))
+    eventually(lambda: stepped(scheduler) and swept.jobs(filled)[0].state == JobState.DEAD)
+    settle(scheduler)
+    day = day_of(swept.jobs(filled)[0].ended_ms)
+    eventually(lambda: stepped(scheduler) and bool(swept.store.run(tenant_spent("acme", day))))
+    [row] = swept.store.run(tenant_spent("acme", day))
+    assert (row.calls, row.input_tokens, row.cost_usd, row.estimated_tokens) == (1, 900, 0.5, 900)
 
 
 def test_a_job_whose_attempts_are_spent_is_dead_and_not_sent(swept: World) -> None:
