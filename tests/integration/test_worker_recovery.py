@@ -187,6 +187,20 @@ async def test_it_is_tried_again_at_its_time_and_the_model_writes_the_candidate(
     assert [told["outcome"] for told in ledger(desk, job).calls] == ["rate_limit_error", "ok"]
 
 
+async def test_a_candidate_costs_what_all_attempts_at_it_cost(desk: Desk) -> None:
+    """A call that was broken off had to be paid as well."""
+    claude_only(desk)
+    desk.standin.play(Scenario(faults=(FaultRule(fault=Fault(kind=FaultKind.RESET_STREAM), times=1),)))
+    job = desk.bench.filled.claim()
+    assert (await desk.bench.work(job)).how == "retry"
+    await eventually_async(lambda: is_due(desk.bench, job))
+    assert await desk.bench.work(job) == Ended("stored")
+    broken, done = ledger(desk, job).calls
+    [tag] = desk.bench.candidates()
+    assert broken["cost_usd"] > 0
+    assert tag.cost_usd == pytest.approx(broken["cost_usd"] + done["cost_usd"])
+
+
 async def test_after_the_last_attempt_it_is_dead_with_the_reason_and_the_floor_stays(desk: Desk) -> None:
     """Every call is on record; whoever reaches `hard` still has the floor."""
     claude_only(desk, attempts=2)

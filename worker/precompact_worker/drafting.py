@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert, repair_edits
-from precompact_shared.engine.summary import Carried, coverage, extract
+from precompact_shared.engine.summary import Carried, Coverage, coverage, extract
 from precompact_shared.engine.tokens import count_message, family_factor
 from precompact_shared.engine.types import Entry, Format, Message
 from precompact_shared.store import codec
@@ -46,6 +48,22 @@ class Material:
     def covered(self) -> tuple[Entry, ...]:
         """Entries that the summary is about."""
         return self.snapshot.between(self.plan.summary_from, self.plan.upto)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A text that passed the checks, by whom, and with what it cost."""
+
+    text: str
+    provider: str
+    calls: Sequence[Mapping[str, Any]] = ()
+    """All that were made for the job, those of earlier attempts too."""
+    seen_tokens: int | None = None
+    """Of the covered entries' own tokens, how many the writer saw; None = all."""
+    evidence: float = 1.0
+    native: NativeReply | None = None
+    instructions: str | None = None
+    """Digest of what a block was made under, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,51 +107,45 @@ def token_factor(snapshot: Snapshot) -> float:
     return family_factor(snapshot.view.model)
 
 
-def draft(
-    material: Material,
-    job: JobTag,
-    text: str,
-    *,
-    provider: str,
-    floor: bool,
-    calls: Sequence[Mapping[str, Any]] = (),
-    seen_tokens: int | None = None,
-    evidence: float = 1.0,
-    native: NativeReply | None = None,
-    instructions: str | None = None,
-) -> Candidate:
-    """The candidate that this text makes. The store checks its numbers again and writes version and prefix itself.
-
-    `instructions`: digest of what a block was made under, as far as it is known.
-    """
-    snapshot, plan = material.snapshot, material.plan
-    pinned = _pinned(snapshot, plan)
-    refused = job.kind is JobKind.OVERFLOW
-    insert = _insert(material, text, pinned, refused=refused)
-    entries = snapshot.between(snapshot.made_from, plan.upto)
-    seen = coverage(entries, entries)
-    if seen_tokens is not None:
-        kept = sum(entry.tokens for entry in entries if entry.seq < plan.summary_from)
-        seen = replace(seen, seen_tokens=min(seen_tokens + kept, seen.covered_tokens))
+def draft(material: Material, job: JobTag, written: Written, *, floor: bool) -> Candidate:
+    """The candidate that this makes. The store checks its numbers again and writes version and prefix itself."""
+    pinned, native = _pinned(material.snapshot, material.plan), written.native
+    # Where the provider refused the size, a covered request may have to be sent again.
+    insert = _insert(material, written.text, pinned, refused=job.kind is JobKind.OVERFLOW)
+    seen = _seen(material, written)
     body = {
         "insert": insert,
-        "summary": text,
+        "summary": written.text,
         "carried": material.carried.to_json(),
         "pinned": [entry.seq for entry in pinned],
         "coverage": {"seen_tokens": seen.seen_tokens, "covered_tokens": seen.covered_tokens},
-        "evidence": round(evidence, 4),
-        "since_rebuild": snapshot.base.since_rebuild + 1,
-        "calls": list(calls),
+        "evidence": round(written.evidence, 4),
+        "since_rebuild": material.snapshot.base.since_rebuild + 1,
+        "calls": list(written.calls),
     }
-    opening: list[Message] = insert
-    if native is not None:
-        body["native"] = {"family": native.family, "readable": insert}
-        opening = [*map(json.loads, native.items), *(entry.message for entry in pinned)]
-    tag = CandidateTag(
+    tag = _tag(material, job, written, floor=floor)
+    if native is None:
+        tag = structs.replace(tag, tokens_after=_tokens(material, insert), coverage=seen.share)
+        return Candidate(tag=tag, body=codec.encode(dump(body)))
+    body["native"] = {"family": native.family, "readable": insert}
+    opening = [*map(json.loads, native.items), *(entry.message for entry in pinned)]
+    tag = structs.replace(
+        tag,
+        kind=NATIVE,
+        family=native.family,
+        instructions=written.instructions,
+        tokens_after=_tokens(material, opening),
+        coverage=seen.share,
+    )
+    return Candidate(tag=tag, body=codec.encode(dump_native(body, native.items, pinned)))
+
+
+def _tag(material: Material, job: JobTag, written: Written, *, floor: bool) -> CandidateTag:
+    """What is known before the insert is counted."""
+    snapshot, plan = material.snapshot, material.plan
+    return CandidateTag(
         cid=candidate_id(job, floor=floor),
-        kind="summary" if native is None else NATIVE,
-        family="" if native is None else native.family,
-        instructions=None if native is None else instructions,
+        kind="summary",
         version=job.version,
         upto=plan.upto,
         prefix=snapshot.prefix(plan.upto),
@@ -142,16 +154,29 @@ def draft(
         preset=material.preset.name,
         preset_version=material.preset.version,
         tokens_before=material.tokens_before,
-        tokens_after=sum(count_message(snapshot.format, one, snapshot.view.model) for one in opening),
+        tokens_after=0,
         length_at_snapshot=snapshot.view.length,
         tokens_at_snapshot=snapshot.view.tokens,
-        provider=provider,
-        coverage=seen.share,
-        cost_usd=total_cost(calls),
+        provider=written.provider,
+        cost_usd=total_cost(written.calls),
         job=job.jid,
     )
-    raw = dump(body) if native is None else dump_native(body, native.items, pinned)
-    return Candidate(tag=tag, body=codec.encode(raw))
+
+
+def _tokens(material: Material, messages: Sequence[Message]) -> int:
+    snapshot = material.snapshot
+    return sum(count_message(snapshot.format, one, snapshot.view.model) for one in messages)
+
+
+def _seen(material: Material, written: Written) -> Coverage:
+    """How much of what is covered the writer saw; what travels word for word counts as seen."""
+    snapshot, plan = material.snapshot, material.plan
+    entries = snapshot.between(snapshot.made_from, plan.upto)
+    seen = coverage(entries, entries)
+    if written.seen_tokens is None:
+        return seen
+    kept = sum(entry.tokens for entry in entries if entry.seq < plan.summary_from)
+    return replace(seen, seen_tokens=min(written.seen_tokens + kept, seen.covered_tokens))
 
 
 def total_cost(calls: Sequence[Mapping[str, Any]]) -> float | None:

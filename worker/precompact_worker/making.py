@@ -19,7 +19,7 @@ from precompact_worker.book import Book
 from precompact_worker.checking import SummaryRejected, check_reply
 from precompact_worker.clearing import draft_clearing, enough_clearing, may_clear
 from precompact_worker.counter import StoreCounter
-from precompact_worker.drafting import Candidate, Material, draft, gather, token_factor
+from precompact_worker.drafting import Candidate, Material, Written, draft, gather, token_factor
 from precompact_worker.grounds import ground_of
 from precompact_worker.lease import LeaseLost
 from precompact_worker.loading import add_originals, take_snapshot
@@ -114,19 +114,16 @@ class Making:
         answered = await chain.ask(
             request, self._book, covered_tokens=material.tokens_before, deadline_s=deadline_s
         )
-        return await asyncio.to_thread(
-            draft,
-            material,
-            self._job,
-            answered.reply.text,
+        written = Written(
+            text=answered.reply.text,
             provider=answered.provider,
-            floor=False,
-            calls=self._book.records(),
+            calls=[*self._job.calls, *self._book.records()],
             seen_tokens=answered.reply.seen_tokens,
             evidence=answered.evidence,
             native=answered.reply.native,
             instructions=None if prefix is None else instructions_digest(prefix.content),
         )
+        return await asyncio.to_thread(draft, material, self._job, written, floor=False)
 
     def _desk(
         self,
@@ -192,4 +189,5 @@ class Making:
             check_reply(reply, request, material.tokens_before)
         except SummaryRejected:
             return None
-        return draft(material, self._job, reply.text, provider=Extractive.name, floor=True)
+        floor = Written(text=reply.text, provider=Extractive.name)
+        return draft(material, self._job, floor, floor=True)

@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from redis.exceptions import RedisError
-
-from precompact_shared.errors import PrecompactError
 from precompact_shared.logging import get_logger
 from precompact_shared.policy import UNREADABLE, Policy, tell_unreadable
 from precompact_shared.settings import Settings
@@ -63,7 +60,7 @@ class Runner:
         task.add_done_callback(self._running.discard)
         try:
             ended = await task
-        except (RedisError, OSError, PrecompactError) as error:
+        except Exception as error:  # noqa: BLE001 - Celery would log it, with what it quotes
             log.warning("job not begun", session=ref.session, jid=ref.jid, error_type=type(error).__name__)
             return Ended("not_begun", type(error).__name__)
         log.info(
