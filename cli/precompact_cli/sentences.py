@@ -44,6 +44,17 @@ REASONS = {
 }
 
 
+CHOICES = {
+    "cheaper": "it was the cheaper way",
+    "cold": "the prefix would be cheaper, but is not in the cache",
+    "asked_for": "the policy says so",
+    "price_unknown": "nobody knows a price",
+    "prefix_unknown": "the caller has not sent its `prefix`",
+    "masked": "secrets are masked",
+    "other_content": "the live prefix holds something else",
+}
+
+
 def in_words(reason: Any) -> str:
     """A reason code in words."""
     code = str(reason or "")
@@ -81,7 +92,21 @@ def tell_job(job: Record) -> str:
     """A job as a line."""
     reason = f": {in_words(job['reason'])}" if job.get("reason") else ""
     name = job.get("jid") or job.get("id")
-    return f"{job.get('kind', '?')} job {name} is {job.get('state', '?')}, attempt {job.get('attempt', 0)}{reason}"
+    told = f"{job.get('kind', '?')} job {name} is {job.get('state', '?')}, attempt {job.get('attempt', 0)}{reason}"
+    chosen = [call["choice"] for call in job.get("calls") or () if call.get("choice")]
+    return f"{told}; {tell_choice(chosen[-1])}" if chosen else told
+
+
+def tell_choice(choice: Record) -> str:
+    """How a summary was asked for, why, and what either way was reckoned to cost."""
+    way = "on the live prefix" if choice.get("mode") == "prefix" else "as a transcript"
+    prices = [
+        f"{name} ${float(usd):.4f}"
+        for name, usd in (("prefix", choice.get("prefix_usd")), ("transcript", choice.get("transcript_usd")))
+        if isinstance(usd, int | float)
+    ]
+    priced = f" ({', '.join(prices)})" if prices else ""
+    return f"asked {way}: {CHOICES.get(str(choice.get('reason')), choice.get('reason'))}{priced}"
 
 
 def tell_candidate(candidate: Record) -> str:

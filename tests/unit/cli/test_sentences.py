@@ -72,6 +72,13 @@ def test_jobs_and_candidates_are_lines() -> None:
     """With state and reason."""
     job = {"jid": "j1", "kind": "due", "state": "dead", "attempt": 4, "reason": "provider_error"}
     assert tell_job(job) == "due job j1 is dead, attempt 4: provider error"
+    choice = {"mode": "transcript", "reason": "cold", "transcript_usd": 0.25, "prefix_usd": 0.5}
+    told = tell_job({**job, "calls": [{"mode": "code"}, {"choice": choice}]})
+    assert told.endswith(
+        "asked as a transcript: the prefix would be cheaper, but is not in the cache (prefix $0.5000, transcript $0.2500)"
+    )
+    unknown = {"mode": "prefix", "reason": "asked_for", "transcript_usd": None, "prefix_usd": None}
+    assert tell_job({**job, "calls": [{"choice": unknown}]}).endswith("the live prefix: the policy says so")
     candidate = {
         "cid": "c1",
         "state": "closed",
