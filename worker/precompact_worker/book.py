@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from precompact_shared.engine.mode import Choice
+from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
 from precompact_shared.errors import PrecompactError
 from precompact_shared.prices import Price
@@ -43,7 +44,7 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None
     """The provider's."""
     estimated: bool = False
-    """Nobody told the usage: the call did not end, and the prompt's size is our estimate."""
+    """Nobody told the usage, or all of it: the call did not end, and the rest is our estimate."""
     choice: Choice | None = None
     """Of a summary in words: why on the live prefix or as a transcript, and what each was reckoned to cost."""
 
@@ -60,6 +61,8 @@ class Call:
     expected: Usage = field(default_factory=Usage)
     """Used in place of `usage` for a call that did not end and told nothing."""
     usage: Usage = field(default_factory=Usage)
+    heard: str = ""
+    """What a stream has brought whose end, with its usage, has not come: it counts as output where it breaks off."""
     outcome: str = BEGUN
     request_id: str | None = None
     took_s: float = 0.0
@@ -67,6 +70,17 @@ class Call:
 
 
 UNFINISHED = frozenset({BEGUN, CANCELLED, "timeout", "provider_timeout", "unreachable", "cut_off"})
+
+
+def _used(call: Call) -> tuple[Usage, bool]:
+    """What a call used, and whether some of it is estimated."""
+    usage, is_untold = call.usage, call.usage == Usage()
+    if is_untold and (call.outcome in UNFINISHED or call.heard):
+        usage = call.expected
+    heard = int(count_text(call.heard) * family_factor(call.model)) if call.heard else 0
+    if heard > usage.output_tokens:
+        usage = replace(usage, output_tokens=heard)
+    return usage, usage != call.usage
 
 
 def _free(_model: str) -> Price | None:
@@ -133,8 +147,7 @@ class Book:
         return [msgspec.to_builtins(self._record(call)) for call in self.calls]
 
     def _record(self, call: Call) -> CallRecord:
-        estimated = call.usage == Usage() and call.outcome in UNFINISHED
-        usage = call.expected if estimated else call.usage
+        usage, estimated = _used(call)
         return CallRecord(
             id=call.id,
             provider=call.provider,
@@ -149,7 +162,7 @@ class Book:
             duration_ms=int(call.took_s * 1000),
             outcome=call.outcome,
             request_id=call.request_id,
-            estimated=estimated and usage != Usage(),
+            estimated=estimated,
             choice=call.choice,
         )
 

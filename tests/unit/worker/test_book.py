@@ -74,6 +74,19 @@ async def test_a_call_that_was_cut_short_is_estimated(failure: BaseException, ou
     assert (told["outcome"], told["cost_usd"], told["estimated"]) == (outcome, 1.0, True)
 
 
+@pytest.mark.parametrize("told", [Usage(), Usage(700, 0, 0, 1)])
+async def test_what_was_heard_of_a_reply_that_broke_off_counts_as_output(told: Usage) -> None:
+    """Anthropic tells the prompt's usage first and the reply's last; OpenAI tells both last."""
+    made = book()
+    with pytest.raises(ProviderTimeout):
+        async with made.pay("anthropic", "gpt-4.1", mode="transcript", expected=EXPECTED) as call:
+            call.usage, call.heard = told, "one two three four five"
+            raise ProviderTimeout
+    [record] = made.records()
+    assert record["input_tokens"] == (told.input_tokens or EXPECTED.input_tokens)
+    assert (record["output_tokens"], record["estimated"]) == (5, True)
+
+
 async def test_why_this_mode_is_on_record_with_what_both_were_reckoned_to_cost() -> None:
     """In words of ours and numbers."""
     made = book()

@@ -110,9 +110,11 @@ class _Reading:
                 part = event.get("content_block") or event.get("delta") or {}
                 if part.get("type") in {"text", "text_delta"}:
                     self.text += part.get("text") or ""
+                self.call.heard += part.get("text") or part.get("thinking") or ""
             case "message_delta":
                 self._told_stop = event.get("delta", {}).get("stop_reason")
                 self._count(event.get("usage"))
+                self.call.heard = ""
             case "message_stop":
                 self.stop_reason = self._told_stop
 

@@ -126,9 +126,10 @@ class _ResponseReading:
         match event.get("type"):
             case "response.output_text.delta":
                 self.text += event.get("delta") or ""
+                self.call.heard = self.text
             case "response.completed" | "response.failed" | "response.incomplete":
                 self._final = event.get("response") or {}
-                self.call.usage = responses_usage(self._final.get("usage"))
+                self.call.usage, self.call.heard = responses_usage(self._final.get("usage")), ""
                 if self._final.get("output"):  # some servers leave it out
                     self.text = texts_of(self._final, "output_text", "text")
             case "error":
@@ -159,6 +160,7 @@ class _ChatReading:
         for choice in chunk.get("choices") or []:
             delta = choice.get("delta") or {}
             self.text += words_of(delta.get("content"))
+            self.call.heard = "" if choice.get("finish_reason") else self.text
             self._refused = self._refused or bool(delta.get("refusal"))
             self._finish = choice.get("finish_reason") or self._finish
 
