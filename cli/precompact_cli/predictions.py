@@ -40,7 +40,10 @@ class UsagePrediction:
     """Number of entries in its prompt."""
     measured: int
     predicted_next: int | None
-    """Of the next reported call, from the reports up to this one and the entries up to that one."""
+    """Of the next reported call, from the reports up to this one and the entries up to that one.
+
+    None also where the tool compacted in between: what it puts in place of the history is not in these entries.
+    """
     predicted_10: int | None
     """Of the tenth reported call after this one, likewise."""
 
@@ -82,7 +85,7 @@ def predict_usage(recording: Recording, entries: Entries | None = None) -> list[
 
 def track_of(recording: Recording, entries: Entries | None = None) -> Track:
     """Weighs every entry, unless that has been done."""
-    calls = [call for call in recording.calls if call.reported]
+    calls = [call for call in recording.calls if call.counted]
     return Track(
         tuple(_pieces(recording, (entries or Entries(recording)).pieces)),
         tuple(call.prefix for call in calls),
@@ -112,13 +115,15 @@ def _followed(track: Track, rates: Sequence[Rates]) -> list[State]:
 def _rates(recording: Recording) -> list[Rates]:
     """Of the model of each reported call: what a session is continued with later, nobody knows then."""
     return [
-        rates_of(recording.format, call.model or recording.model) for call in recording.calls if call.reported
+        rates_of(recording.format, call.model or recording.model) for call in recording.calls if call.counted
     ]
 
 
 def foresee(track: Track, states: Sequence[State], rates: Rates, index: int, ahead: int) -> Size | None:
-    """The size of the call `ahead` reported calls after `index`; None where the recording ends before."""
+    """The size of the call `ahead` reported calls after `index`; None where recording or context ends before."""
     if index + ahead >= len(track.prefixes):
+        return None
+    if track.reports[index + ahead].version != track.reports[index].version:
         return None
     return predict(states[index], rates, track.between(index, index + ahead))
 
@@ -135,7 +140,8 @@ def _report(recording: Recording, call: ModelCall) -> Report:
         known.kind == "server" for message in reply for known in facts(recording.format, message).calls
     )
     return Report(
-        total=call.reported or 0,
+        total=call.counted or 0,
+        version=call.epoch,
         output=call.output if told and call.output else UNSAID,
         reasoned=UNSAID if call.reasoned is None else call.reasoned,
         inner_calls=inner,

@@ -12,6 +12,7 @@ from precompact_cli.exits import InputRefused
 from precompact_cli.logs.events import Called
 from precompact_cli.logs.opening import read_log
 from precompact_cli.logs.session import Session
+from precompact_cli.logs.session import View as LogView
 from precompact_cli.pacing import Pace, read_pace
 from precompact_cli.pipes import seekable
 from precompact_cli.view import View
@@ -31,12 +32,21 @@ class ModelCall:
     prefix: int
     end: int
     reported: int | None = None
-    """The whole prompt in tokens, as the provider counted it."""
+    """The whole prompt in tokens, as the provider counted it; None where it held another context than this."""
     output: int = 0
     reasoned: int | None = None
     """Of the reply, what was reasoning; None where the record does not say."""
     model: str | None = None
     """Where a log names it; None: the recording's."""
+    epoch: int = 0
+    """How many compactions of the tool's own lay behind the session, where the recording is all that was said."""
+    elsewhere: int | None = None
+    """The prompt's size as the provider counted it, where the tool had compacted what `messages` still hold."""
+
+    @property
+    def counted(self) -> int | None:
+        """What the provider counted, of whatever context the session had then."""
+        return self.reported or self.elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +119,7 @@ def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
     if not taken.messages:
         damaged = f", {log.damaged} of its lines are damaged" if log.damaged else ""
         raise InputRefused(f"The log of {log.tool} holds no messages{damaged}; give it another.")
-    made = [_made(call, measured=taken.is_measured(call)) for call in taken.calls]
+    made = [_made(call, taken) for call in taken.calls]
     calls, left_out = _continuing(made, len(made))
     return Recording(
         name=(log.kept_as or path.stem) + (f"__sidechain{sidechain}" if sidechain else ""),
@@ -125,10 +135,20 @@ def _of_log(path: Path, log: Session, view: View, sidechain: int) -> Recording:
     )
 
 
-def _made(call: Called, *, measured: bool) -> ModelCall:
+def _made(call: Called, view: LogView) -> ModelCall:
     end = max((place + 1 for place in call.produced), default=call.prefix)
-    reported = (call.total_input or None) if measured else None
-    return ModelCall(call.prefix, max(end, call.prefix), reported, call.output, call.reasoning, call.model)
+    counted, epoch = call.total_input or None, view.epoch(call)
+    measured = view.is_measured(call)
+    return ModelCall(
+        call.prefix,
+        max(end, call.prefix),
+        counted if measured else None,
+        call.output,
+        call.reasoning,
+        call.model,
+        epoch,
+        counted if epoch and not measured else None,
+    )
 
 
 def _unreadable(error: OSError) -> InputRefused:

@@ -42,13 +42,17 @@ class View:
     stamps: Sequence[Stamp]
     calls: tuple[Called, ...]
     measured_from: int = 0
-    measured_upto: int | None = None
-    """What calls outside these places reported was measured on another context than this."""
+    compacted_at: tuple[int, ...] = ()
+    """Places at which the tool compacted, though the view goes on with all that was said. What calls before `measured_from`
+    and behind the first of these reported was measured on another context than this."""
 
     def is_measured(self, call: Called) -> bool:
         """Whether this call's sizes are those of the view."""
-        place = min(call.produced, default=call.prefix)
-        return place >= self.measured_from and (self.measured_upto is None or place < self.measured_upto)
+        return _place(call) >= self.measured_from and not self.epoch(call)
+
+    def epoch(self, call: Called) -> int:
+        """How many of the tool's compactions this call lies behind."""
+        return sum(at <= _place(call) for at in self.compacted_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +83,9 @@ class Session:
 
     def history(self) -> View:
         """All that was said."""
-        upto = self.boundaries[0].at if self.boundaries else None
-        return View(self.messages, self.stamps, self.calls, measured_upto=upto)
+        return View(
+            self.messages, self.stamps, self.calls, compacted_at=tuple(one.at for one in self.boundaries)
+        )
 
     def before(self) -> View:
         """The context up to the first boundary; all of it where there is none."""
@@ -105,7 +110,11 @@ class Session:
 
     def epoch(self, call: Called) -> int:
         """How many boundaries lay behind the session when this call, in places of the history, was made."""
-        return sum(one.at <= min(call.produced, default=call.prefix) for one in self.boundaries)
+        return self.history().epoch(call)
+
+
+def _place(call: Called) -> int:
+    return min(call.produced, default=call.prefix)
 
 
 def _moved(call: Called, shift: int) -> Called:

@@ -129,3 +129,23 @@ def switching(models: list[str]) -> list[dict[str, Any]]:
         reply["message"] |= {"model": model, "usage": usage, "content": [{"type": "text", "text": LINE * 9}]}
         told += [reply, claude.prompt(f"p{number}", f"r{number}", LINE * 9)]
     return told
+
+
+COMPACTED = [one for one in SMALL_LOGS if read_recording(one.path).log.boundaries]  # type: ignore[union-attr]
+
+
+@pytest.mark.recordings
+@needs_recordings()
+@pytest.mark.parametrize("log", COMPACTED, ids=lambda log: f"{log.tool}-{log.name}")
+def test_behind_a_tools_compaction_the_foretelling_begins_with_the_next_report(log: Log) -> None:
+    """Every reported call has its row; nothing is foretold across, and the sizes from before are no base behind."""
+    recording = read_recording(log.path)
+    found = predict_usage(recording)
+    counted = [call for call in recording.calls if call.counted]
+    assert [row["at"] for row in found] == [call.prefix for call in counted]
+    assert [row["measured"] for row in found] == [call.counted for call in counted]
+    assert counted[-1].epoch > 0
+    for row, call, after in zip(found, counted, counted[1:], strict=False):
+        assert (row["predicted_next"] is None) == (call.epoch != after.epoch)
+        if row["predicted_next"] is not None and after.counted:
+            assert abs(row["predicted_next"] - after.counted) < 0.2 * after.counted
