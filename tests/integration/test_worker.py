@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from precompact_shared.clock import monotonic_s
+from precompact_shared.engine.catalogue import ToolKind
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.projection import context_edits
 from precompact_shared.engine.types import Entry, Format
 from precompact_shared.engine.validate import validate
-from precompact_shared.policy import Fault, Policy, ProviderName, ProviderSpec
+from precompact_shared.policy import Fault, Policy, ProviderName, ProviderSpec, ToolSpec
 from precompact_shared.redis_server import EmbeddedRedis
 from precompact_shared.settings import Settings
 from precompact_shared.store import (
@@ -171,6 +172,18 @@ async def test_the_candidates_context_is_valid_and_tells_what_was_asked(bench: B
     assert validate(Format.ANTHROPIC, context) == ()
     assert f"request {tag.upto // 2 - 1}:" in body["summary"]
     assert "Never touch main.py" in body["summary"]
+
+
+async def test_a_tool_of_the_tenants_own_is_understood(bench: Bench) -> None:
+    """What the policy's catalogue says of it counts for the facts of a summary too, not for clearing alone."""
+    bench.policy(EXTRACTIVE, tools={"patch_it": ToolSpec(kind=ToolKind.WRITE, path_arg="target")})
+    made = {"type": "tool_use", "id": "t1", "name": "patch_it", "input": {"target": "src/own.py"}}
+    talk = [user("Patch it."), {"role": "assistant", "content": [made]}, result("t1"), *turns(30, words=LONG)]
+    bench.filled.append(talk)
+    await bench.work(bench.filled.claim())
+    [tag] = bench.candidates()
+    files = bench.body(tag.cid)["carried"]["files"]
+    assert [(one["path"], one["touch"]) for one in files] == [("src/own.py", "modified")]
 
 
 async def test_usage_is_recorded_once_per_call(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
+from precompact_shared.engine.catalogue import Catalogue
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.projection import context_edits, pinned_entries, render_insert, repair_edits
@@ -74,18 +75,23 @@ class Candidate:
     body: bytes
 
 
-def gather(snapshot: Snapshot, plan: Plan, preset: Preset, *, max_tokens: int) -> Material:
+def gather(
+    snapshot: Snapshot, plan: Plan, preset: Preset, catalogue: Catalogue, *, max_tokens: int
+) -> Material:
     """Reads the facts off the covered entries, on top of what the base carries. O(covered entries)."""
     base = snapshot.base
-    new = snapshot.between(base.read_from, plan.upto)
-    carried = extract(snapshot.format, new, base.carried)
+
+    def facts(start: int, stop: int, previous: Carried | None) -> Carried:
+        return extract(snapshot.format, snapshot.between(start, stop), previous, catalogue)
+
+    carried = facts(base.read_from, plan.upto, base.carried)
     told, head = carried, None
     if plan.turn_start is not None and preset.summary.split_sections:
         begins = max(plan.turn_start, base.read_from)
-        head = extract(snapshot.format, snapshot.between(begins, plan.upto), None)
-        told = extract(snapshot.format, snapshot.between(base.read_from, begins), base.carried)
+        head = facts(begins, plan.upto, None)
+        told = facts(base.read_from, begins, base.carried)
     if plan.keeps_base:
-        told = extract(snapshot.format, snapshot.between(plan.summary_from, plan.upto), None)
+        told = facts(plan.summary_from, plan.upto, None)
     tokens_before = snapshot.tokens_before(plan.upto)
     half = max(LEAST_SUMMARY_TOKENS, int(tokens_before * SUMMARY_SHARE_OF_COVERED / token_factor(snapshot)))
     return Material(

@@ -93,7 +93,7 @@ class Making:
         factor = token_factor(snapshot)
         most = int(limits.limit * SUMMARY_SHARE_OF_LIMIT / factor) if limits else policy.summary_budget
         plan = make_plan(snapshot, self._wishes, keep_tokens=keep_tokens, rule=preset.cut)
-        return gather(snapshot, plan, preset, max_tokens=min(policy.summary_budget, most))
+        return gather(snapshot, plan, preset, policy.catalogue, max_tokens=min(policy.summary_budget, most))
 
     async def candidate(self, material: Material, deadline_s: float) -> Candidate:
         """The full candidate; the floor is stored on the way. Raises the failure to act on."""

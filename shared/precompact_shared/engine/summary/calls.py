@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from precompact_shared.engine.catalogue import SHIPPED, FileTouch, Tool, arguments_of, command_of, files_of
+from precompact_shared.engine.catalogue import (
+    SHIPPED,
+    Catalogue,
+    FileTouch,
+    Tool,
+    arguments_of,
+    command_of,
+    files_of,
+)
 from precompact_shared.engine.cut.stretch import Stretch
 from precompact_shared.engine.types import Call, Result
 
@@ -24,7 +32,7 @@ class Doing:
     result_position: int | None
 
 
-def doings(stretch: Stretch) -> dict[int, list[Doing]]:
+def doings(stretch: Stretch, catalogue: Catalogue = SHIPPED) -> dict[int, list[Doing]]:
     """The calls of a stretch by position, in order."""
     results = {call: result for result, call in stretch.pairing.owner.items()}
     made: dict[int, list[Doing]] = {}
@@ -32,12 +40,13 @@ def doings(stretch: Stretch) -> dict[int, list[Doing]]:
         for index, call in enumerate(known.calls):
             place = results.get((position, index))
             result = None if place is None else stretch.facts[place[0]].results[place[1]]
-            made.setdefault(position, []).append(_doing(call, result, None if place is None else place[0]))
+            made.setdefault(position, []).append(
+                _doing(catalogue.find(call.name), call, result, None if place is None else place[0])
+            )
     return made
 
 
-def _doing(call: Call, result: Result | None, position: int | None) -> Doing:
-    tool = SHIPPED.find(call.name)
+def _doing(tool: Tool, call: Call, result: Result | None, position: int | None) -> Doing:
     arguments = arguments_of(call)
     return Doing(
         name=call.name,

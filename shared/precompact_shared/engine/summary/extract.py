@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from precompact_shared.engine.catalogue import SHIPPED, Catalogue
 from precompact_shared.engine.cut.stretch import Stretch
 from precompact_shared.engine.formats import result_text, text_of_user
 from precompact_shared.engine.formats.reading import kind_of
@@ -17,15 +18,20 @@ from precompact_shared.engine.types import Entry, Format, Message, Role
 _SPOKEN = frozenset({"text", "output_text"})
 
 
-def extract(format: Format, entries: Sequence[Entry], previous: Carried | None) -> Carried:  # noqa: A002
+def extract(
+    format: Format,  # noqa: A002
+    entries: Sequence[Entry],
+    previous: Carried | None,
+    catalogue: Catalogue = SHIPPED,
+) -> Carried:
     """The facts of everything covered so far: those of `previous` and of these entries, which follow it.
 
     The entries end at a safe cut. Two steps give what one step over both stretches gives, within the bounds of the
-    lists. Pinned entries are read too: what they say stays true. Raises `InvalidEntry` for what is no message.
+    lists. Pinned entries are read too: what they say stays true. `catalogue` says what tools are for. Raises `InvalidEntry` for what is no message.
     """
     stretch = Stretch.of(format, entries)
     notes = Notebook(previous or Carried(start=_start(entries), stop=_start(entries)))
-    made = doings(stretch)
+    made = doings(stretch, catalogue)
     for position, entry in enumerate(entries):
         known = stretch.facts[position]
         if known.user_turn:
