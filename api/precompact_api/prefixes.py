@@ -29,23 +29,21 @@ class Told:
         return SEND_PREFIX in self.advice
 
 
-async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody) -> Told:
-    """Keeps the prefix with the session, or looks whether its digest is known."""
-    key = (view.tenant, view.session, view.incarnation)
+async def known_prefix(service: Service, tenant: str, session: str) -> str | None:
+    """The digest on record. Never from memory: other processes write it too."""
+    return await service.read(reading.prefix_digest(service.session(tenant, session)))
+
+
+async def keep_prefix(service: Service, view: SessionView, prefix: PrefixBody, known: str | None) -> Told:
+    """Keeps the prefix with the session, or says whether its digest is the one on record, which is `known`."""
     if not _parts(prefix):
         if prefix.digest is None:
             raise Problem(Code.INVALID_REQUEST, where="$.prefix")
-        known = service.prefixes.get(key) or await service.read(
-            reading.prefix_digest(service.session(view.tenant, view.session))
-        )
-        if known == prefix.digest:
-            return Told(known)
-        return Told(advice=(SEND_PREFIX,))
+        return Told(known) if known == prefix.digest else Told(advice=(SEND_PREFIX,))
     told = digest_of(prefix)
-    if service.prefixes.get(key) != told:
+    if known != told:
         content = codec.encode(content_of(prefix))
         await service.run(service.ops(view.tenant, view.session).keep_prefix(told, content))
-        service.prefixes.put(key, told)
     return Told(told)
 
 

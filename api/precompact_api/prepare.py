@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +15,7 @@ from precompact_api.auth import Caller
 from precompact_api.bodies import Adopt
 from precompact_api.context import Projection, project, render, statement
 from precompact_api.jobs import fresh_view, join_or_claim, wait_and_adopt
-from precompact_api.prefixes import Told, keep_prefix
+from precompact_api.prefixes import Told, keep_prefix, known_prefix
 from precompact_api.problems import Code, Problem
 from precompact_api.recording import Incoming, Recorded, record
 from precompact_api.service import Service
@@ -50,10 +51,9 @@ class Settled:
 
 async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes, Status]:
     """Answers one prepare: the view it speaks of, the body, the status. Raises Problem."""
-    recorded = await record(service, call)
+    recorded, prefix = await _take_down(service, call)
     view, body = recorded.view, call.body
     sizing = size_up(call.caller, view)
-    prefix = await keep_prefix(service, view, body.prefix) if body.prefix is not None else Told()
     if recorded.at is not None and recorded.at != view.length:
         raise diverged(view, recorded.at)
     terms = Terms(
@@ -79,6 +79,17 @@ async def prepare(service: Service, call: Incoming) -> tuple[SessionView, bytes,
             raise diverged(settled.view, recorded.at) from None
         answer = await state(service, call.caller, settled, sizing, **wish)
     return settled.view, answer, settled.status
+
+
+async def _take_down(service: Service, call: Incoming) -> tuple[Recorded, Told]:
+    """Entries, and the prefix if one is named; what is known of it is looked up meanwhile."""
+    prefix = call.body.prefix
+    if prefix is None:
+        return await record(service, call), Told()
+    recorded, known = await asyncio.gather(
+        record(service, call), known_prefix(service, call.caller.name, call.session)
+    )
+    return recorded, await keep_prefix(service, recorded.view, prefix, known)
 
 
 def diverged(view: SessionView, common: int) -> Problem:

@@ -96,7 +96,6 @@ class Service:
         self.tenants: Aging[str, Tenant] = Aging(3.0, 10_000)
         self.known: Aging[tuple[str, str], Known] = Aging(60.0, 100_000)
         self.frozen: Recent[tuple[str, str, int, str], FrozenContext] = Recent(FROZEN_CACHE_BYTES)
-        self.prefixes: Aging[tuple[str, str, int], str] = Aging(600.0, 100_000)
         self.edits: Aging[tuple[object, ...], tuple[Edit, ...]] = Aging(60.0, 10_000)
 
     async def open(self) -> None:
