@@ -10,7 +10,7 @@ import pytest
 from tests.support import recordings as recorded
 from tests.support import tally
 from tests.support.redis import broker_url, embedded_redis, redis_client, redis_url, tenant
-from tests.support.service import api_process, service, start_api
+from tests.support.service import api_process, http, service, start_api
 from tests.support.stack import stack
 from tests.support.standin import (
     async_claude,
@@ -34,6 +34,7 @@ __all__ = [
     "embedded_redis",
     "gpt",
     "gpt_client",
+    "http",
     "play",
     "redis_client",
     "redis_url",

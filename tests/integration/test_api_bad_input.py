@@ -20,13 +20,6 @@ PREPARE = "/v1/sessions/s/prepare"
 NEW = '{"format":"anthropic","window":9000,"messages":'
 
 
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
-
-
 def refused(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
     """The problem, if it is the one that is wanted and says nothing of the input."""
     assert (response.status_code, response.json()["code"]) == (status, code), response.text

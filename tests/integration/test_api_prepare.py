@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -19,13 +18,6 @@ from tests.support.waiting import eventually
 
 SMALL = {"format": "anthropic", "window": 3_265, "max_output": 200}
 """hard = 3000 tokens, limit = 2700; `turns(10, words=4)` are 2160, three more are above the limit."""
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
 
 
 class Agent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,13 +17,6 @@ from tests.support.candidates import put, view_of
 from tests.support.service import Service
 from tests.support.talk import call, turns, user
 from tests.support.waiting import eventually
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
 
 
 @pytest.fixture

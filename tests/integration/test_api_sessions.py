@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,13 +16,6 @@ from tests.support.talk import assistant, call, result, turns, user
 from tests.support.waiting import eventually
 
 NEW = {"format": "anthropic", "window": 4_000, "max_output": 200}
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
 
 
 @pytest.fixture

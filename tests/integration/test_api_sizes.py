@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.service import Service
-
 CJK = "不要修改配置文件，先运行测试，然后告诉我结果。" * 200
 _numbers = itertools.count()
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client of a fresh tenant."""
-    with service.client() as client:
-        yield client
 
 
 def prepare(http: httpx.Client, session: str, messages: list[Any], length: int = 0, **told: Any) -> Any:

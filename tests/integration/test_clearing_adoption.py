@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
 from precompact.splice import apply_context
-from precompact_shared.clock import monotonic_s
 from precompact_shared.engine.catalogue import ToolKind
 from precompact_shared.engine.clearing import is_cleared
 from precompact_shared.engine.types import Format
 from precompact_shared.engine.validate import validate
 from precompact_shared.policy import Policy, ToolSpec
-from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store import reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import CandidateTag, JobKind
 from precompact_worker.run import Ref, Runner
@@ -23,6 +22,7 @@ from precompact_worker.tools import Ended
 from tests.support.candidates import claim, put, view_of
 from tests.support.service import Service
 from tests.support.talk import assistant, user
+from tests.support.workers import worker_of
 
 RESULTS = 20
 TEXT = "the parser reads one line after the other and writes what it finds into the table " * 340
@@ -130,17 +130,8 @@ class Session:
 @pytest.fixture
 async def runner(service: Service) -> AsyncIterator[Runner]:
     """A worker without Celery."""
-    assert service.settings.state_redis_url is not None
-    client = async_client(service.settings.state_redis_url)
-    yield Runner(AsyncStore(client), service.layout, service.settings, now_s=monotonic_s)
-    await client.aclose()
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
+    async with worker_of(service) as made:
+        yield made
 
 
 @pytest.fixture

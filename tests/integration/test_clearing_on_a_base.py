@@ -9,22 +9,18 @@ from typing import Any
 import httpx
 import pytest
 
-from precompact_shared.clock import monotonic_s
 from precompact_shared.engine.types import Format
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
-from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store import reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind
-from precompact_worker.providers.clients import host_of
-from precompact_worker.run import Runner
 from precompact_worker.tools import Ended
-from tests.integration.test_clearing_adoption import RESULTS, Session, anthropic_step, http
+from tests.integration.test_clearing_adoption import RESULTS, Session, anthropic_step
 from tests.support.service import Service
 from tests.support.standin import Served
 from tests.support.talk import turns, user
-
-__all__ = ["http"]
+from tests.support.workers import worker_of
 
 CLAUDE, OTHER = "claude-opus-5-5", "claude-haiku-4-5"
 
@@ -35,12 +31,8 @@ async def session(
 ) -> AsyncIterator[Session]:
     """A session of Claude's whose worker uses the stand-in."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
-    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
-    client = async_client(service.settings.required_state_redis_url)
-    runner = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
-    yield Session(service, http, runner, Format.ANTHROPIC)
-    await runner.close()
-    await client.aclose()
+    async with worker_of(service, standin.url) as runner:
+        yield Session(service, http, runner, Format.ANTHROPIC)
 
 
 def policy(service: Service, standin: Served, preset: str, **fields: Any) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from precompact_shared.clock import monotonic_s
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
-from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store import reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobTag
 from precompact_worker.run import Ref, Runner
@@ -23,6 +22,7 @@ from tests.support.service import Service
 from tests.support.standin import Served
 from tests.support.talk import turns, user
 from tests.support.waiting import eventually_async
+from tests.support.workers import worker_of
 
 CLAUDE = "claude-opus-5-5"
 GPT = "gpt-6-sol"
@@ -35,18 +35,8 @@ async def runner(service: Service) -> AsyncIterator[Runner]:
     """A worker whose tenant runs its requests itself."""
     spec = ProviderSpec(name=ProviderName.CLIENT, call_timeout_s=2 * LONG_WAIT_S)
     service.store.run(save_policy(service.tenant, Policy(providers=(spec,), fallback=False)))
-    client = async_client(service.settings.required_state_redis_url)
-    made = Runner(AsyncStore(client), service.layout, service.settings, now_s=monotonic_s)
-    yield made
-    await made.close()
-    await client.aclose()
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
+    async with worker_of(service) as made:
+        yield made
 
 
 class Waiting:

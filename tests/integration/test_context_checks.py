@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -22,13 +21,6 @@ from tests.support.talk import assistant, user
 Messages = list[dict[str, Any]]
 HUGE = "first words " + "the log goes on and on; " * 9_400 + "last words"
 EMPTY_PART: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": ""}]}
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
 
 
 class Talk:

@@ -13,7 +13,7 @@ from precompact_shared.store import reading
 from precompact_shared.store.types import JobKind, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
 from precompact_worker.tools import Ended
-from tests.integration.test_live_prefix import PREFIX, http
+from tests.integration.test_live_prefix import PREFIX
 from tests.integration.test_live_prefix import Desk as LiveDesk
 from tests.integration.test_live_prefix import desk as live_desk
 from tests.integration.test_worker import Bench, new_bench
@@ -22,7 +22,7 @@ from tests.integration.test_worker_providers import Office, office, wire
 from tests.integration.test_worker_standin import Desk, desk
 from tests.support.talk import turns
 
-__all__ = ["desk", "http", "live_desk", "new_bench", "office", "wire"]
+__all__ = ["desk", "live_desk", "new_bench", "office", "wire"]
 
 HISTORY = "The tables were looked at."
 HEAD = "The parser is half rewritten."

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
-from precompact_shared.clock import monotonic_s
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
-from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store import reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind, JobState, JobTag
 from precompact_standin.scenario import Fault, FaultKind, FaultRule, Scenario
-from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref, Runner
 from precompact_worker.tools import Ended
 from tests.support.candidates import claim
@@ -24,6 +22,7 @@ from tests.support.service import Service
 from tests.support.standin import Served
 from tests.support.talk import turns
 from tests.support.waiting import eventually_async
+from tests.support.workers import worker_of
 
 CLAUDE = "claude-opus-5-5"
 HARD = {"format": "anthropic", "model": CLAUDE, "window": 20_000, "max_output": 1_000}
@@ -40,19 +39,8 @@ async def runner(service: Service, standin: Served, monkeypatch: pytest.MonkeyPa
         name=ProviderName.ANTHROPIC, model=CLAUDE, base_url=standin.url, window=200_000, max_output=32_000
     )
     service.store.run(save_policy(service.tenant, Policy(providers=(spec,))))
-    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
-    client = async_client(service.settings.required_state_redis_url)
-    made = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
-    yield made
-    await made.close()
-    await client.aclose()
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
+    async with worker_of(service, standin.url) as made:
+        yield made
 
 
 def prepare(http: httpx.Client, news: list[Any], length: int, **options: Any) -> dict[str, Any]:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 import pytest
 
-from precompact_shared.clock import monotonic_s
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import Api, CallMode, ProviderName, ProviderSpec, Redaction
-from precompact_shared.store import AsyncStore, async_client, reading
+from precompact_shared.store import reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind
 from precompact_standin.scenario import CacheLies
-from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref, Runner
 from precompact_worker.tools import Ended
 from tests.support.candidates import claim
 from tests.support.service import Service
 from tests.support.standin import Served
 from tests.support.talk import assistant, call, turns, user
+from tests.support.workers import worker_of
 
 CLAUDE, CHEAP = "claude-opus-5-5", "claude-haiku-4-5"
 TOOL = {"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
@@ -90,24 +89,13 @@ class Desk:
 
 
 @pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
-
-
-@pytest.fixture
 async def desk(
     service: Service, http: httpx.Client, standin: Served, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Desk]:
     """The agent's key is the worker's: caches belong to a workspace."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
-    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
-    client = async_client(service.settings.required_state_redis_url)
-    runner = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
-    yield Desk(service, http, runner, standin.url)
-    await runner.close()
-    await client.aclose()
+    async with worker_of(service, standin.url) as runner:
+        yield Desk(service, http, runner, standin.url)
 
 
 async def test_the_prefix_is_sent_once_and_known_by_its_digest(desk: Desk) -> None:
@@ -118,6 +106,17 @@ async def test_the_prefix_is_sent_once_and_known_by_its_digest(desk: Desk) -> No
     assert "send_prefix" in unknown["compaction"]["advice"]
     assert "prefix" not in unknown
     assert desk.http.post("/v1/sessions/p/prepare", json={"prefix": {}}).status_code == 400
+
+
+async def test_a_prefix_that_another_process_has_replaced_is_asked_for_again(desk: Desk) -> None:
+    """An agent that goes to and fro between two prompts may meet another process of the service each time."""
+    told = desk.prepare(turns(2), prefix=PREFIX)
+    desk.service.store.run(desk.service.ops("p").keep_prefix("1" * 32, b'{"system":"Plan."}'))
+    again = desk.prepare([], prefix={"digest": told["prefix"]})
+    assert "send_prefix" in again["compaction"]["advice"]
+    assert desk.prepare([], prefix=PREFIX)["prefix"] == told["prefix"]
+    kept = desk.service.store.run(reading.prefix_digest(desk.service.keys("p")))
+    assert kept == told["prefix"]
 
 
 async def test_the_agents_own_request_reads_the_agents_cache(

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
 from precompact.splice import apply_context
-from precompact_shared.clock import monotonic_s
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
-from precompact_shared.store import AsyncStore, async_client
 from precompact_shared.store.tenants import save_policy
-from precompact_worker.providers.clients import host_of
 from precompact_worker.run import Ref, Runner
 from precompact_worker.tools import Ended
 from tests.support.candidates import claim
 from tests.support.service import Service
 from tests.support.standin import Served
 from tests.support.talk import turns, user
+from tests.support.workers import worker_of
 
 CLAUDE = "claude-opus-5-5"
 
@@ -33,19 +31,8 @@ async def runner(service: Service, standin: Served, monkeypatch: pytest.MonkeyPa
     spec = ProviderSpec(name=ProviderName.ANTHROPIC, model=CLAUDE, base_url=standin.url)
     policy = Policy(preset="anthropic-native", providers=(spec,), fallback=False)
     service.store.run(save_policy(service.tenant, policy))
-    settings = service.settings.model_copy(update={"provider_hosts": (host_of(standin.url),)})
-    client = async_client(service.settings.required_state_redis_url)
-    made = Runner(AsyncStore(client), service.layout, settings, now_s=monotonic_s)
-    yield made
-    await made.close()
-    await client.aclose()
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
+    async with worker_of(service, standin.url) as made:
+        yield made
 
 
 def adopt(http: httpx.Client) -> httpx.Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -74,13 +74,6 @@ class Framework:
         if self.wire is Format.ANTHROPIC:
             return bool(self.context[0]["content"][0]["type"] == "compaction")
         return any(item["type"] == "compaction" for item in self.context)
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[httpx.Client]:
-    """A client with the test's own key."""
-    with service.client() as client:
-        yield client
 
 
 @pytest.fixture(params=list(MODELS), ids=str)

@@ -12,7 +12,7 @@ from precompact_shared.provider_spec import CallMode, ProviderName
 from precompact_shared.store import codec, reading
 from precompact_shared.store.types import CandidateTag, JobKind, JobTag
 from precompact_worker.tools import Ended
-from tests.integration.test_live_prefix import PREFIX, http
+from tests.integration.test_live_prefix import PREFIX
 from tests.integration.test_live_prefix import Desk as LiveDesk
 from tests.integration.test_live_prefix import desk as live_desk
 from tests.integration.test_worker import EXTRACTIVE, Bench, bench, new_bench
@@ -21,7 +21,7 @@ from tests.integration.test_worker_standin import Desk, desk
 from tests.support.filling import new_entry
 from tests.support.talk import turns, user
 
-__all__ = ["bench", "desk", "http", "live_desk", "new_bench", "office", "wire"]
+__all__ = ["bench", "desk", "live_desk", "new_bench", "office", "wire"]
 
 EACH = 24
 """Turns a generation adds."""

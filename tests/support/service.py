@@ -113,6 +113,13 @@ def service(api_process: ApiProcess, redis_client: Redis, tenant: str) -> Servic
     return service_for(api_process, redis_client, tenant)
 
 
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client with the test's own key."""
+    with service.client() as client:
+        yield client
+
+
 def service_for(api: ApiProcess, client: Redis, tenant: str) -> Service:
     """The same for a tenant of your choice; makes it and its key."""
     store = SyncStore(client)
