@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -25,6 +25,7 @@ from precompact_shared.store import codec, reading
 from precompact_shared.store.types import Answer, CandidateTag, CheckpointTag, JobKind, SessionView, Slot
 
 NATIVE = "native"
+ADOPTED = "adopted"
 TRIES = 3
 """How often an adoption is tried again when only the length moved."""
 CHUNK = 500
@@ -57,7 +58,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How an adoption went. `view` is the newest that was seen; `moved`: somebody else appended meanwhile."""
+    """How an adoption went. `reason`: why it paid, or why there was none. `view` is the newest that was seen; `moved`: somebody else appended meanwhile."""
 
     adopted: bool
     reason: str
@@ -115,7 +116,8 @@ async def _adopt_once(service: Service, view: SessionView, tag: CandidateTag, te
         ),
     )
     if verdict.action is Action.ADOPT:
-        return await _compare_and_set(service, view, tag, tail, terms)
+        attempt = await _compare_and_set(service, view, tag, tail, terms)
+        return replace(attempt, reason=verdict.reason.value) if attempt.reason == ADOPTED else attempt
     if verdict.action is Action.DISCARD:
         await service.run(service.ops(view.tenant, view.session).close(tag.cid, verdict.reason.value))
     return Attempt(adopted=False, reason=verdict.reason.value, view=view)
@@ -206,7 +208,7 @@ async def _compare_and_set(
         )
     )
     attempt = read_answer(answer)
-    if answer.o == "adopted" and attempt.record is not None:
+    if answer.o == ADOPTED and attempt.record is not None:
         key = (view.tenant, view.session, view.incarnation, tag.cid)
         service.frozen.put(key, read_frozen(body), len(body))
     return attempt
@@ -246,7 +248,7 @@ def read_answer(answer: Answer) -> Attempt:
     """The attempt an answer of the store tells of. Raises Problem when the session is gone."""
     if answer.view is None:
         raise refusal(answer)
-    if answer.o in {"adopted", "already"}:
+    if answer.o in {ADOPTED, "already"}:
         return Attempt(adopted=True, reason=answer.o, view=answer.view, record=answer.record)
     if answer.o == "length_moved":
         return Attempt(adopted=False, reason=answer.o, view=answer.view, moved=True)

@@ -57,7 +57,7 @@ def test_rule_11_a_candidate_is_adopted_below_the_limit_once_the_cache_has_gone_
     assert agent.prepare([user("a little later")])["status"] == "fits"
     fall_silent(service, "s", 301)
     answer = agent.prepare([user("and much later")])
-    assert (answer["status"], answer["compaction"]["reason"]) == ("adopted", "adopted")
+    assert (answer["status"], answer["compaction"]["reason"]) == ("adopted", "cache_cold")
     assert answer["context"]["checkpoint"] == cid
 
 
