@@ -28,7 +28,7 @@ USUAL_OUTPUT_TOKENS = 2_600
 3,359, the middle of them 2,650, whatever was allowed."""
 TELLING_CALLS = 4
 """So many calls with the prefix on a tenant's day, and less than `COLD_SHARE` of their prompts read, mean cold for all
-its sessions: two sessions have found out."""
+its sessions: two to four sessions have found out."""
 COLD_SHARE = 0.6
 """A miss followed by a second call that reads it back reads half."""
 MOST_CALLS = 2
