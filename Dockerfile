@@ -11,7 +11,7 @@ WORKDIR /opt/precompact
 COPY . .
 # The lock constrains; only what the service needs at run time is installed.
 RUN python -m venv /opt/venv \
-    && python -m pip install --no-cache-dir --constraint requirements.lock . \
+    && python -m pip install --no-cache-dir --constraint requirements.lock ".[bedrock]" \
     && useradd --create-home --uid 1000 precompact
 
 USER precompact
