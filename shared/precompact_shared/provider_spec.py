@@ -51,7 +51,7 @@ class CallMode(StrEnum):
     AUTO = "auto"
     """The provider's own block where the preset wants one, else a transcript or the live prefix, by computed price."""
     PREFIX = "prefix"
-    """The agent's own request up to the cut with one more message: it reads the agent's cache. Else a transcript."""
+    """The agent's own newest request with one more message: it reads the agent's cache. Else a transcript."""
     TRANSCRIPT = "transcript"
     """The covered part as text, to a model of choice."""
     NATIVE = "native"

@@ -14,7 +14,9 @@ from precompact_worker.providers.clients import Clients
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an attempt ended: `stored`, `refused`, `lost`, `skipped`, `retry`, `dead`, `skip`, `release`, and why."""
+    """How an attempt ended, and why: `stored`, `refused`, `lost`, `retry`, `dead`, `skip`, `release` as the ledger has it;
+    `skipped`, `not_begun`, `cancelled`, `unreported` where it has nothing.
+    """
 
     how: str
     reason: str | None = None
