@@ -14,8 +14,10 @@ from precompact_worker.providers.clients import Clients
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an attempt ended, and why: `stored`, `refused`, `lost`, `retry`, `dead`, `skip`, `release` as the ledger has it;
-    `skipped`, `not_begun`, `cancelled`, `unreported` where it has nothing.
+    """How an attempt ended, and why.
+
+    As the ledger has it: `stored`, `refused`, `lost`, `retry`, `dead`, `skip`, `release`. Where it has nothing:
+    `skipped`, `not_begun`, `cancelled`, `unreported`.
     """
 
     how: str
