@@ -44,6 +44,12 @@ ROWS = [
     )
     for row in rows()
 ]
+PINGED = [
+    pytest.param(one, id=one.name, marks=[] if one.name in {"anthropic", "responses"} else [pytest.mark.slow])
+    for one in SERVERS
+    if one.streams
+]
+"""Each takes a second and a half."""
 WHO: dict[str, Any] = {"keys": {KEY: "ours", ACCESS_KEY: "ours"}, "signers": {ACCESS_KEY: SECRET}}
 """Nobody else is let in, and a signature has to be right."""
 SAID = Scenario(script=(Step(reply=Spoken(text="a record")),), **WHO)
@@ -226,7 +232,7 @@ async def test_a_server_without_compact_is_asked_by_trigger_from_then_on(
     assert paths == ["/v1/responses/compact", "/v1/responses", "/v1/responses"]
 
 
-@pytest.mark.parametrize("backend", [one for one in SERVERS if one.streams and one.name in OFTEN], ids=str)
+@pytest.mark.parametrize("backend", PINGED)
 async def test_a_server_that_says_it_is_still_at_work_is_waited_for(
     standin: Served, clients: Clients, backend: Backend
 ) -> None:

@@ -51,7 +51,7 @@ def figures_of(folder: Path, *args: str | Path) -> dict[str, Any]:
     [
         ("anthropic", "claude-haiku-4-5", "anthropic"),
         ("openai", "gpt-5.4-mini", "openai-chat"),
-        ("anthropic", "claude-haiku-4-5", "openai-responses"),
+        pytest.param("anthropic", "claude-haiku-4-5", "openai-responses", marks=pytest.mark.slow),
     ],
 )
 def test_a_provider_writes_the_summaries_of_any_session(
@@ -71,6 +71,7 @@ def test_a_provider_writes_the_summaries_of_any_session(
     assert figures["unpriced_calls"] == 0
 
 
+@pytest.mark.slow
 def test_the_provider_compacts_by_itself_where_the_preset_wants_its_block(tmp_path: Path) -> None:
     """On the session's own model; every context with the block in it is one the provider would take."""
     options = ("--provider", "anthropic", "--standin", "--preset", "anthropic-native")
@@ -79,6 +80,7 @@ def test_the_provider_compacts_by_itself_where_the_preset_wants_its_block(tmp_pa
     assert set(figures["written_by"]) == {"anthropic"}
 
 
+@pytest.mark.slow
 def test_without_a_file_openais_block_is_tried_on_the_sample_in_openais_words(tmp_path: Path) -> None:
     """The sample was written as messages of Anthropic's; its items are compacted by `/responses/compact`."""
     code, out, told = run(
@@ -124,6 +126,7 @@ def test_a_block_is_refused_where_the_session_is_in_other_words(tmp_path: Path) 
     assert "compacts openai-responses sessions, this one is openai-chat" in told
 
 
+@pytest.mark.slow
 def test_a_provider_that_cannot_be_reached_is_told_and_code_takes_over(tmp_path: Path) -> None:
     """Nothing answers at the address; the play goes on with summaries by code, and the figures say so."""
     env = {"PRECOMPACT_OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}

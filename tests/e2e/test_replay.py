@@ -92,6 +92,7 @@ def test_a_log_of_each_tool_goes_through_whole_and_valid(up: Up) -> None:
     tally.count("replay: compactions", total["compactions"])
 
 
+@pytest.mark.slow
 def test_the_tenants_own_policy_decides_preset_and_limits(up: Up) -> None:
     """What would never be compacted by the default is, under a policy that wants little; its preset is told.
 
