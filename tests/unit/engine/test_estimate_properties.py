@@ -103,7 +103,10 @@ def test_no_size_is_negative_whatever_was_reported(
     size = predict(state, rates_of(wire, model), _span(wire, messages))
     assert size.tokens >= 0
     assert size.spread is None or size.spread >= 0
-    assert all(0.4 <= factor <= 2.5 for factor in state.factors)
+    text, reasoning, structure = state.factors
+    assert min(text, structure) >= 0.4
+    assert reasoning >= 0  # Chat Completions report it and leave it out
+    assert max(state.factors) <= 2.5
     assert 0 <= state.leaves <= 1
 
 
