@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from precompact_standin.answers import Answer, as_json, named_event, page_of
 from precompact_standin.ratelimits import Verdict
@@ -55,18 +56,26 @@ def refused(refusal: Refusal, request_id: str) -> Answer:
     return as_json(body, status=refusal.status, headers=refusal.headers)
 
 
-def faulty(fault: Fault, request_id: str) -> Answer | None:
-    """The answer of a fault that comes instead of a reply; nothing for the other kinds."""
+def faulty(
+    fault: Fault,
+    request_id: str,
+    *,
+    write: Callable[[Refusal, str], Answer] = refused,
+    texts: Mapping[FaultKind, str] = MappingProxyType({}),
+) -> Answer | None:
+    """The answer of a fault that comes instead of a reply; nothing for the other kinds.
+
+    A platform that writes refusals in its own way names that way, and its own texts where they differ.
+    """
     retry = {"retry-after": fault.retry_after} if fault.retry_after else {}
     if (page := page_of(fault)) is not None:
         return page.with_headers(retry)
     if fault.kind not in FAULTS:
         return None
     status, error_type, code, message = FAULTS[fault.kind]
-    refusal = Refusal(
-        fault.message or message, status, error_type, code=fault.code or code or None, headers=retry
-    )
-    return refused(refusal, request_id)
+    text = fault.message or texts.get(fault.kind, message)
+    refusal = Refusal(text, status, error_type, code=fault.code or code or None, headers=retry)
+    return write(refusal, request_id)
 
 
 def error_events(fault: Fault | None) -> dict[str, bytes]:

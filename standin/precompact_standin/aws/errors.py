@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from precompact_standin.answers import Answer, as_json, page_of
-from precompact_standin.anthropic.errors import FAULTS
+from precompact_standin.answers import Answer, as_json
+from precompact_standin.anthropic import errors as anthropic
 from precompact_standin.aws import eventstream
 from precompact_standin.refusal import Refusal
 from precompact_standin.scenario import Fault, FaultKind
@@ -45,14 +45,7 @@ def refused(refusal: Refusal, _request_id: str) -> Answer:
 
 def faulty(fault: Fault, request_id: str) -> Answer | None:
     """The answer of a fault that comes instead of a reply; nothing for the other kinds."""
-    retry = {"retry-after": fault.retry_after} if fault.retry_after else {}
-    if (page := page_of(fault)) is not None:
-        return page.with_headers(retry)
-    if fault.kind not in FAULTS:
-        return None
-    status, _, _, message = FAULTS[fault.kind]
-    text = fault.message or _TEXTS.get(fault.kind, message)
-    return refused(Refusal(text, status, code=fault.code or None, headers=retry), request_id)
+    return anthropic.faulty(fault, request_id, write=refused, texts=_TEXTS)
 
 
 def error_events(fault: Fault | None) -> dict[str, bytes]:
