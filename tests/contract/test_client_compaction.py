@@ -41,10 +41,13 @@ def opened(client: Client, sample: dict[str, Any], session_id: str = "sample") -
     )
 
 
-def settled(session: Session, context: Context) -> Context:
-    """The context once no job runs any more: an agent's model call takes longer than the test's jobs."""
-    if context.compaction.state != "preparing":
-        return context
+def settled(stack: Stack, session: Session, context: Context) -> Context:
+    """The context once all is decided and no job runs: an agent's model call takes longer than the test's jobs."""
+    eventually(
+        lambda: not any(map(stack.client.zcard, (shard.unhandled for shard in stack.layout.all_shards()))),
+        20.0,
+        "every event is decided on",
+    )
 
     def asked() -> Context | None:
         answer = session.prepare(adopt="never")
@@ -54,13 +57,13 @@ def settled(session: Session, context: Context) -> Context:
     return context
 
 
-def play(session: Session, sample: dict[str, Any], upto: int | None = None) -> list[Context]:
+def play(stack: Stack, session: Session, sample: dict[str, Any], upto: int | None = None) -> list[Context]:
     """Every model call of the sample up to an entry, as an agent makes them; the contexts it was given."""
     replies = {call["prefix"] for call in sample["usage"]}
     contexts = []
     for index, message in enumerate(sample["messages"][:upto]):
         if index in replies:
-            contexts.append(settled(session, session.prepare()))
+            contexts.append(settled(stack, session, session.prepare()))
         session.append(message)
     return contexts
 
@@ -73,14 +76,14 @@ def half(client: Client, sample: dict[str, Any]) -> Session:
     return session
 
 
-def test_the_sample_is_compacted_while_it_grows(client: Client, sample: dict[str, Any]) -> None:
+def test_the_sample_is_compacted_while_it_grows(stack: Stack, client: Client, sample: dict[str, Any]) -> None:
     """Adopted without blocking, every context valid, the own list whole, and another process sees the same."""
     session = opened(client, sample)
-    contexts = play(session, sample)
+    contexts = play(stack, session, sample)
     statuses = {context.status for context in contexts}
     adopted = [context for context in contexts if context.status is Status.ADOPTED]
     assert statuses == {Status.FITS, Status.ADOPTED}
-    assert 2 <= len(adopted) <= 8
+    assert 2 <= len(adopted) <= 5
     for context in contexts:
         assert validate(Format.ANTHROPIC, context.messages) == ()
         assert context.compaction.blocked_s == 0
