@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,8 @@ def last_json(text: str) -> dict[str, Any]:
     return found
 
 
-def left_in(folder: Path) -> list[psutil.Process]:
-    """Processes of ours that live and belong to a command started by `started` in this folder.
+def left_in(folder: Path, names: Sequence[str] = OURS) -> list[psutil.Process]:
+    """Processes of ours that live and belong to a command started by `started` in this folder; `names` narrows them.
 
     A Redis writes its title over its environment; it is known by the folder it works in.
     """
@@ -93,7 +93,7 @@ def left_in(folder: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            mine = any(name in part for part in process.cmdline() for name in OURS)
+            mine = any(name in part for part in process.cmdline() for name in names)
             if not mine or process.status() == psutil.STATUS_ZOMBIE:
                 continue
             if process.environ().get("TMPDIR") == mark or process.cwd().startswith(mark):

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from precompact_cli.restating import MODEL
@@ -145,14 +144,10 @@ def test_a_stopped_demo_takes_its_stand_in_along_and_sends_it_no_real_key(tmp_pa
     options = ("--provider", "anthropic", "--standin", "--speed", "5")
     env = {"ANTHROPIC_API_KEY": SECRET}
     with started("demo", session_file(tmp_path, "anthropic"), *options, folder=tmp_path, env=env) as process:
-        eventually(lambda: len(_named(tmp_path, "precompact_standin")) == 1, 60, "the stand-in")
-        [worker, *_] = eventually(lambda: _named(tmp_path, "precompact_worker"), 60, "a worker")
+        eventually(lambda: len(left_in(tmp_path, ["precompact_standin"])) == 1, 60, "the stand-in")
+        [worker, *_] = eventually(lambda: left_in(tmp_path, ["precompact_worker"]), 60, "a worker")
         assert worker.environ()["ANTHROPIC_API_KEY"] != SECRET
         interrupt(process, group=False)
         process.communicate(timeout=60)
         assert process.returncode == 130
         eventually(lambda: not left_in(tmp_path), 10, "the end of every child")
-
-
-def _named(folder: Path, name: str) -> list[psutil.Process]:
-    return [one for one in left_in(folder) if any(name in part for part in one.cmdline())]
