@@ -9,6 +9,7 @@ PYTHON := exec $(VENV)/bin/python
 STAMP := $(VENV)/.made
 SOURCES := api scheduler worker shared standin cli client tests scripts examples
 ARGS ?=
+JOBS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -28,14 +29,14 @@ demo: $(STAMP) ## Play a session through the whole service, without keys or Dock
 	@$(PYTHON) -m precompact_cli demo $${FILE:+"$$FILE"} $(ARGS)
 
 .PHONY: test
-test: $(STAMP) ## Run the tests that take minutes at most (ARGS="-k name" narrows)
-	@echo "test: starts a Redis of its own, runs all but the slow tests, stops it"
-	@$(PYTHON) -m pytest -m "not slow and not bench" $(ARGS)
+test: $(STAMP) ## Run the tests that take minutes at most (ARGS="-k name" narrows, JOBS=0 runs them in one process)
+	@echo "test: starts a Redis per process, runs all but the slow tests, stops them"
+	@$(PYTHON) -m pytest -n $(JOBS) --dist worksteal -m "not slow and not bench" $(ARGS)
 
 .PHONY: test-all
 test-all: $(STAMP) ## Run all tests, the slow ones too
-	@echo "test-all: starts a Redis of its own, runs every test, stops it"
-	@$(PYTHON) -m pytest -m "not bench" $(ARGS)
+	@echo "test-all: starts a Redis per process, runs every test, stops them"
+	@$(PYTHON) -m pytest -n $(JOBS) --dist worksteal -m "not bench" $(ARGS)
 
 .PHONY: check
 check: lint types imports lock ## Run every check that is no test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,6 +24,9 @@ from tests.support.standin import (
     standin,
     standin_server,
 )
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
 
 __all__ = [
     "api_process",
@@ -68,9 +72,21 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that runs a share of the tests gives away what it counted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tally"] = tally.part()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """The one that reports adds it to its own; a process that crashed has given nothing, and its tests have failed."""
+    told = getattr(node, "workeroutput", {}).get("tally")
+    if told:
+        tally.put_together(told)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says how many recordings the run has used, and what else its tests counted."""
-    where = "" if recorded.data_dir() else " (../shared/data/dev is absent)"
-    terminalreporter.write_line(f"recordings used: {len(recorded.used)}{where}")
     for line in tally.lines():
         terminalreporter.write_line(line)
