@@ -17,6 +17,8 @@ PLAY_S = 38.0
 """Real seconds a play should take at most; the slowest speed that manages is chosen, else the fastest."""
 _MS_FROM = 1e11
 """A number above this is milliseconds since the epoch, not seconds."""
+_MOST_STAMP = 1e15
+"""No time at all from here on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +67,9 @@ def _seconds(stamp: Any) -> float | None:
     if isinstance(stamp, bool) or stamp is None:
         return None
     if isinstance(stamp, int | float):
-        return stamp / 1000 if stamp > _MS_FROM else float(stamp)
+        known = abs(stamp) < _MOST_STAMP  # NaN is not
+        return None if not known else stamp / 1000 if stamp > _MS_FROM else float(stamp)
     try:
         return datetime.fromisoformat(stamp).timestamp()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, OSError):
         return None

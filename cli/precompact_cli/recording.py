@@ -10,6 +10,7 @@ from typing import Any
 
 from precompact_cli.exits import InputRefused
 from precompact_cli.logs.events import Called
+from precompact_cli.logs.lines import MOST_TOKENS, tokens_of
 from precompact_cli.logs.opening import read_log
 from precompact_cli.logs.session import Session
 from precompact_cli.logs.session import View as LogView
@@ -239,13 +240,13 @@ def _recorded(entry: Mapping[str, Any], count: int) -> ModelCall | None:
     if type(prefix) is not int or not 0 < prefix <= count:
         return None
     end = max((index + 1 for index in produced if type(index) is int), default=prefix)
-    reported, output, reasoned = entry.get("total_input"), entry.get("output"), entry.get("reasoning")
+    reasoned = entry.get("reasoning")
     return ModelCall(
         prefix,
         min(max(end, prefix), count),
-        reported if type(reported) is int and reported > 0 else None,
-        output if type(output) is int else 0,
-        reasoned if type(reasoned) is int and reasoned >= 0 else None,
+        tokens_of(entry.get("total_input")) or None,
+        tokens_of(entry.get("output")),
+        reasoned if type(reasoned) is int and 0 <= reasoned <= MOST_TOKENS else None,
     )
 
 

@@ -18,7 +18,7 @@ from precompact_cli.logs.events import (
     Skipped,
     Stamp,
 )
-from precompact_cli.logs.lines import count_of, listed, read_objects, record, stamp_of, text_of
+from precompact_cli.logs.lines import listed, read_objects, record, stamp_of, text_of, tokens_of
 from precompact_shared.engine.types import Format, Message
 
 _LINKED = frozenset({"user", "assistant", "system", "progress", "attachment"})
@@ -140,7 +140,7 @@ class _Reading:
             line=number,
             at=self._summary_at,
             trigger=text_of(told.get("trigger")),
-            tokens_before=count_of(told.get("preTokens")) or None,
+            tokens_before=tokens_of(told.get("preTokens")) or None,
         )
         self._boundary, self._summary, self._summary_at = None, [], None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from precompact_cli.logs.events import Called, Event, Opened, Said, Stamp
-from precompact_cli.logs.lines import count_of, record, stamp_of, text_of
+from precompact_cli.logs.lines import record, stamp_of, text_of, tokens_of
 from precompact_shared.engine.types import Message
 
 _NO_MODEL = "<synthetic>"
@@ -70,10 +70,10 @@ class Merger:
         call = Called(
             prefix=self.said - 1,
             produced=(self.said - 1,),
-            input=count_of(reply.usage.get("input_tokens")),
-            cache_read=count_of(reply.usage.get("cache_read_input_tokens")),
-            cache_write=count_of(reply.usage.get("cache_creation_input_tokens")),
-            output=count_of(reply.usage.get("output_tokens")),
+            input=tokens_of(reply.usage.get("input_tokens")),
+            cache_read=tokens_of(reply.usage.get("cache_read_input_tokens")),
+            cache_write=tokens_of(reply.usage.get("cache_creation_input_tokens")),
+            output=tokens_of(reply.usage.get("output_tokens")),
             thread=self._thread,
         )
         if call.total_input:

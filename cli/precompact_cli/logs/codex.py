@@ -1,8 +1,8 @@
-"""Codex rollouts: each line has a type and a payload; items of the Responses API stand in `response_item`."""
+"""Codex rollouts: each line has a type and a payload; items of the Responses API stand in `response_item`, or bare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from precompact_cli.logs.events import (
@@ -18,16 +18,22 @@ from precompact_cli.logs.events import (
     Said,
     Skipped,
 )
-from precompact_cli.logs.lines import count_of, listed, read_objects, record, stamp_of, text_of
+from precompact_cli.logs.lines import count_of, listed, read_objects, record, stamp_of, text_of, tokens_of
 from precompact_shared.engine.types import Format, Message
 
 _TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _NO_ITEMS = frozenset({"ghost_snapshot"})
 """Items that Codex keeps for itself."""
+_BARE = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "web_search_call"}
+)
+"""Items that stood in a line of their own before autumn 2025, behind a line that opens the session."""
+_HOLDERS = frozenset({"payload", "message"})
+"""What holds the item in other lines, of Codex and of others."""
 
 
 class Codex:
-    """Reads rollouts with a payload, as Codex writes them since autumn 2025."""
+    """Reads rollouts with a payload, as Codex writes them since autumn 2025, and bare ones from before."""
 
     tool = "codex"
     format = Format.OPENAI_RESPONSES
@@ -39,7 +45,7 @@ class Codex:
             for one in head.objects
             if text_of(one.get("type")) in _TYPES and isinstance(one.get("payload"), dict)
         ]
-        return len(known) > 1 or any(one["type"] == "session_meta" for one in known)
+        return len(known) > 1 or any(one["type"] == "session_meta" for one in known) or _is_bare(head)
 
     def read(self, stream: BinaryIO) -> Iterator[Event]:
         """Items as they stand; a call for each new count of tokens; `compacted` with what replaced the history."""
@@ -61,8 +67,12 @@ class _Reading:
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         kind, payload, at = text_of(line.get("type")), line.get("payload"), stamp_of(line.get("timestamp"))
-        if not isinstance(payload, dict):
-            yield Damaged(number, "no payload") if kind in _TYPES else Skipped(str(kind)[:60])
+        if kind in _BARE and "payload" not in line:
+            yield from self._item(number, line, at)
+        elif kind is None and _opens(line):
+            yield _opened(line)
+        elif not isinstance(payload, dict):
+            yield Damaged(number, "no payload") if kind in _TYPES else Skipped(_kind_of(line))
         elif kind == "response_item":
             yield from self._item(number, payload, at)
         elif kind == "event_msg":
@@ -74,7 +84,7 @@ class _Reading:
         elif kind == "turn_context":
             yield Opened(model=text_of(payload.get("model")))
         else:
-            yield Skipped(str(kind)[:60])
+            yield Skipped(_kind_of(line))
 
     def _item(self, number: int, item: Message, at: Any) -> Iterator[Event]:
         if text_of(item.get("type")) in _NO_ITEMS:
@@ -103,20 +113,20 @@ class _Reading:
             yield Skipped("event_msg")
 
     def _counted(self, info: dict[str, Any]) -> Iterator[Event]:
-        # A turn begins by telling the last count again; its total has not moved.
+        # A turn begins by telling the last count again; its total has not moved. News of rate limits tell none.
         total, usage = info.get("total_token_usage"), record(info.get("last_token_usage"))
-        if total == self._total or not self._produced:
+        if not usage or total == self._total or not self._produced:
             return
         self._total = total
         produced, self._produced = tuple(self._produced), []
-        whole, cached = count_of(usage.get("input_tokens")), count_of(usage.get("cached_input_tokens"))
+        whole, cached = tokens_of(usage.get("input_tokens")), tokens_of(usage.get("cached_input_tokens"))
         yield Called(
             prefix=produced[0],
             produced=produced,
             input=max(0, whole - cached),
             cache_read=min(cached, whole),
-            output=count_of(usage.get("output_tokens")),
-            reasoning=count_of(usage.get("reasoning_output_tokens")),
+            output=tokens_of(usage.get("output_tokens")),
+            reasoning=tokens_of(usage.get("reasoning_output_tokens")),
         )
 
     def _rolled_back(self, number: int, turns: int) -> Iterator[Event]:
@@ -138,6 +148,24 @@ class _Reading:
         if not isinstance(replaced, list):
             items = [_summary(text_of(payload.get("message")) or "")]
         return Compacted(insert=tuple(items), kept_from=self._said, line=number, at=at)
+
+
+def _is_bare(head: Head) -> bool:
+    """Two of these: a line that opens a session with neither type nor payload, a mark of its state, a bare item."""
+    seen = (
+        any(map(_opens, head.objects)),
+        any(one.get("record_type") == "state" for one in head.objects),
+        any(text_of(one.get("type")) in _BARE and one.keys().isdisjoint(_HOLDERS) for one in head.objects),
+    )
+    return sum(seen) > 1 or (seen[0] and "instructions" in head.objects[0])
+
+
+def _opens(line: Mapping[str, Any]) -> bool:
+    return "type" not in line and text_of(line.get("id")) is not None and "timestamp" in line
+
+
+def _kind_of(line: Message) -> str:
+    return str(line.get("type") or line.get("record_type"))[:60]
 
 
 def _is_made(item: Message) -> bool:

@@ -20,7 +20,7 @@ from precompact_cli.logs.events import (
     Said,
     Skipped,
 )
-from precompact_cli.logs.lines import count_of, listed, read_head, read_objects, record, stamp_of, text_of
+from precompact_cli.logs.lines import listed, read_head, read_objects, record, stamp_of, text_of, tokens_of
 from precompact_shared.engine.types import Format, Message
 
 _MARKS = frozenset({"sessionId", "projectHash"})
@@ -112,15 +112,15 @@ class _Reading:
 
     def _called(self, told: dict[str, Any]) -> Iterator[Event]:
         tokens = record(told.get("tokens"))
-        whole, cached = count_of(tokens.get("input")), count_of(tokens.get("cached"))
+        whole, cached = tokens_of(tokens.get("input")), tokens_of(tokens.get("cached"))
         yield Opened(model=text_of(told.get("model")))
         yield Called(
             prefix=self._said - 1,
             produced=(self._said - 1,),
             input=max(0, whole - cached),
             cache_read=min(cached, whole),
-            output=count_of(tokens.get("output")),
-            reasoning=count_of(tokens.get("thoughts")),
+            output=tokens_of(tokens.get("output")),
+            reasoning=tokens_of(tokens.get("thoughts")),
         )
 
     def _patch(self, line: int, patch: dict[str, Any]) -> Iterator[Event]:

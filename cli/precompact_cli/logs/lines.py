@@ -17,6 +17,9 @@ _SKIPPED_BYTES = 64 * 1024
 CUT_SHORT = "the file ends in the middle"
 """Why a last line is none: somebody still writes it, or stopped."""
 
+MOST_TOKENS = 100_000_000
+"""No prompt is larger; what claims to be was counted by nobody."""
+
 Line = tuple[int, dict[str, Any]]
 
 
@@ -37,7 +40,7 @@ def read_head(stream: BinaryIO) -> Head:
     """The beginning of a log, whatever it is; where its first line is larger than that, the lines behind it too."""
     stream.seek(0)
     raw = stream.read(HEAD_BYTES)
-    told = raw if b"\n" in raw.strip() else _behind_line(stream)
+    told = raw if len(raw) < HEAD_BYTES or b"\n" in raw.strip() else _behind_line(stream)
     parsed = (parse_object(line) for line in told.split(b"\n", HEAD_LINES)[:HEAD_LINES])
     return Head(raw, tuple(one for one in parsed if isinstance(one, dict)))
 
@@ -82,6 +85,11 @@ def text_of(value: Any) -> str | None:
 def count_of(value: Any) -> int:
     """The value where it is a count, else 0."""
     return value if type(value) is int and value > 0 else 0
+
+
+def tokens_of(value: Any) -> int:
+    """The value where it can be a size in tokens, else 0."""
+    return count if (count := count_of(value)) <= MOST_TOKENS else 0
 
 
 def stamp_of(value: Any) -> str | int | float | None:

@@ -19,7 +19,7 @@ from precompact_cli.logs.events import (
     Skipped,
     Stamp,
 )
-from precompact_cli.logs.lines import count_of, listed, record, stamp_of, text_of
+from precompact_cli.logs.lines import listed, record, stamp_of, text_of, tokens_of
 from precompact_cli.logs.opencode_parts import call_of, is_sent, outcome_of, texts_of, user_content
 from precompact_shared.engine.types import Message
 
@@ -125,11 +125,11 @@ class Telling:
         call = Called(
             prefix=self._said - 1,
             produced=(self._said - 1,),
-            input=count_of(tokens.get("input")),
-            cache_read=count_of(cache.get("read")),
-            cache_write=count_of(cache.get("write")),
-            output=count_of(tokens.get("output")),
-            reasoning=count_of(tokens.get("reasoning")),
+            input=tokens_of(tokens.get("input")),
+            cache_read=tokens_of(cache.get("read")),
+            cache_write=tokens_of(cache.get("write")),
+            output=tokens_of(tokens.get("output")),
+            reasoning=tokens_of(tokens.get("reasoning")),
             thread=self._thread,
         )
         if call.total_input:
@@ -149,7 +149,7 @@ class Telling:
         self, line: int, insert: tuple[Message, ...], tail: str | None, info: dict[str, Any], at: Stamp
     ) -> Compacted:
         tokens = record(info.get("tokens"))
-        size = count_of(tokens.get("input")) + count_of(record(tokens.get("cache")).get("read"))
+        size = tokens_of(tokens.get("input")) + tokens_of(record(tokens.get("cache")).get("read"))
         return Compacted(
             insert=insert,
             kept_from=self._places.get(tail or "", self._said),

@@ -19,7 +19,7 @@ from precompact_cli.logs.events import (
     Skipped,
     Stamp,
 )
-from precompact_cli.logs.lines import count_of, read_objects, record, stamp_of, text_of
+from precompact_cli.logs.lines import read_objects, record, stamp_of, text_of, tokens_of
 from precompact_cli.logs.pi_messages import reply_of, result_of, user_of
 from precompact_cli.logs.tree import NOWHERE, Tree
 from precompact_shared.engine.types import Format, Message
@@ -118,10 +118,10 @@ class _Reading:
         call = Called(
             prefix=self._said - 1,
             produced=(self._said - 1,),
-            input=count_of(usage.get("input")),
-            cache_read=count_of(usage.get("cacheRead")),
-            cache_write=count_of(usage.get("cacheWrite")),
-            output=count_of(usage.get("output")),
+            input=tokens_of(usage.get("input")),
+            cache_read=tokens_of(usage.get("cacheRead")),
+            cache_write=tokens_of(usage.get("cacheWrite")),
+            output=tokens_of(usage.get("output")),
         )
         if call.total_input:
             yield call
@@ -138,7 +138,7 @@ class _Reading:
             insert=(summary,),
             kept_from=kept,
             line=number,
-            tokens_before=count_of(line.get("tokensBefore")) or None,
+            tokens_before=tokens_of(line.get("tokensBefore")) or None,
         )
 
     def _note(self, line: dict[str, Any]) -> None:

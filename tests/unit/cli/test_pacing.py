@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 from precompact_cli.pacing import IDLE_MOST_S, STEP_S, choose_speed, read_pace
@@ -18,6 +21,17 @@ def test_missing_and_unreadable_times_are_ten_seconds_apart() -> None:
     pace = read_pace(["2026-06-26T12:24:10Z", None, "soon", True], 5)
     assert pace.gaps_s == (0.0, STEP_S, STEP_S, STEP_S, STEP_S)
     assert pace.assumed == 4
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    [10**400, -(10**400), float("nan"), float("inf"), 1e300, "0001-01-01T00:00:00", "9999-12-31", [], {}],
+)
+def test_times_that_can_be_none_are_unknown_or_cut(absurd: Any) -> None:
+    """Whatever a damaged file says."""
+    pace = read_pace([1_000_000_000, absurd, 1_000_000_005], 3)
+    assert all(0 <= gap <= IDLE_MOST_S for gap in pace.gaps_s)
+    assert math.isfinite(pace.cut_s)
 
 
 def test_without_any_times_every_message_is_ten_seconds_after_the_last() -> None:

@@ -37,6 +37,14 @@ def test_calls_that_do_not_continue_the_list_are_left_out_and_counted(tmp_path: 
     assert recording.left_out == 2
 
 
+@pytest.mark.parametrize("absurd", [-5, 10**10, 10**40, "500", 1.5, True, [], None])
+def test_sizes_that_no_prompt_has_are_not_reported(tmp_path: Path, absurd: Any) -> None:
+    """The call is there all the same."""
+    usage = [{"prefix": 1, "produced": [1], "total_input": absurd, "output": absurd, "reasoning": absurd}]
+    recording = read_recording(write_session(tmp_path / "a.json", agent_session(1), usage=usage))
+    assert recording.calls == (ModelCall(1, 2),)
+
+
 def test_without_usage_every_run_of_the_assistant_is_a_call(tmp_path: Path) -> None:
     """Two neighbouring assistant messages are one reply."""
     spoken = [USER, {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}, USER]

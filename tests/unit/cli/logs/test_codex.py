@@ -118,3 +118,59 @@ def test_what_is_no_item_is_damage_and_what_is_codex_own_is_skipped() -> None:
     assert texts(session) == ["user:a"]
     assert [one.line for one in session.damage] == [4, 5]
     assert session.skipped == {"ghost_snapshot": 1, "world_state": 1}
+
+
+def test_news_of_rate_limits_alone_are_no_count() -> None:
+    """What was made before them belongs to the count that comes."""
+    news = line("event_msg", type="token_count", info=None, rate_limits={})
+    session = read(
+        lines(
+            META,
+            item("user", "a"),
+            item("assistant", "b"),
+            count(5, 5),
+            item("user", "c"),
+            item("assistant", "d"),
+            news,
+            count(12, 7),
+        )
+    )
+    assert [(one.prefix, one.produced, one.total_input) for one in session.calls] == [
+        (1, (1,), 5),
+        (3, (3,), 7),
+    ]
+
+
+OPENED = {"id": "old", "timestamp": "2025-08-01T00:00:00Z", "instructions": "be good", "git": {}}
+STATE = {"record_type": "state"}
+
+
+def test_items_stood_bare_in_older_rollouts() -> None:
+    """Behind a line that opens the session, which has no type."""
+    called = {"type": "function_call", "name": "shell", "call_id": "c", "arguments": "{}"}
+    gave = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+    search = {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "x"}}
+    session = read(
+        lines(
+            OPENED,
+            STATE,
+            item("user", "go")["payload"],
+            {"type": "reasoning", "id": "r", "summary": [], "content": None, "encrypted_content": None},
+            called,
+            gave,
+            search,
+            STATE,
+            item("assistant", "done")["payload"],
+        )
+    )
+    kinds = ["message", "reasoning", "function_call", "function_call_output", "web_search_call", "message"]
+    assert [one["type"] for one in session.messages] == kinds
+    assert (session.name, session.system, session.tool) == ("old", "be good", "codex")
+    assert session.skipped == {"state": 2}
+    assert not session.damaged
+
+
+def test_a_bare_rollout_is_known_without_its_first_line_and_by_it_alone() -> None:
+    """Damage at the start costs itself alone."""
+    assert texts(read(b"{broken\n" + lines(STATE, item("user", "go")["payload"]))) == ["user:go"]
+    assert not texts(read(lines(OPENED)))
