@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from precompact_cli.logs.claude_context import cleared_by
 from precompact_cli.logs.claude_lines import Merger, is_message, told_from_queue
 from precompact_cli.logs.claude_tree import Live, index_lines
 from precompact_cli.logs.events import (
@@ -64,7 +65,9 @@ class _Reading:
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         line = told_from_queue(line)
         kind = text_of(line.get("type")) or "untyped"
-        if kind == "system" and line.get("subtype") == "compact_boundary":
+        if self._live.is_repeat(number):
+            yield Skipped("repeated")
+        elif kind == "system" and line.get("subtype") == "compact_boundary":
             yield from self._bound(number, line)
         elif is_message(line):
             yield from self._message(number, line)
@@ -74,6 +77,7 @@ class _Reading:
             yield Damaged(number, "a message without content")
         else:
             yield Skipped(kind[:60])
+            yield from [Counted(Happened.CLEARED, number)] * cleared_by(line)
 
     def end(self) -> Iterator[Event]:
         """What is still open."""
@@ -102,7 +106,7 @@ class _Reading:
             if _says(line, _INTERRUPTED):
                 yield Counted(Happened.INTERRUPTED, number)
         if not thread:
-            self._live.note_place(number, main.length)
+            self._live.note_place(number, main.length, main.place)
 
     def _queued(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         if line.get("operation") == "enqueue":
@@ -133,10 +137,10 @@ class _Reading:
             self._boundary = None
             yield Skipped("compact_boundary")
             return
-        told = record(line.get("compactMetadata"))
+        told, kept = record(line.get("compactMetadata")), self._live.kept_from(number)
         yield Compacted(
             insert=tuple(self._summary),
-            kept_from=self._mergers[""].said,
+            kept_from=self._mergers[""].said if kept is None else kept,
             line=number,
             at=self._summary_at,
             trigger=text_of(told.get("trigger")),

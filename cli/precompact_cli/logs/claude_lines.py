@@ -22,6 +22,8 @@ class Merger:
         self._results: list[dict[str, Any]] = []
         self._results_at: tuple[Stamp, int] = (None, 0)
         self.said = 0
+        self.place = 0
+        """Of the message that the line fed last is part of."""
 
     @property
     def length(self) -> int:
@@ -34,12 +36,15 @@ class Merger:
         content = message["content"]
         if line["type"] == "assistant":
             yield from self._replied(number, message, at)
+            self.place = self.said
         elif _only_results(content):
             if not self._results:
                 self._results_at = (at, number)
             self._results += content
+            self.place = self.length - 1
         else:
             yield from self.flush()
+            self.place = self.said
             yield self._say({"role": "user", "content": content}, at, number)
 
     def flush(self) -> Iterator[Event]:

@@ -146,6 +146,102 @@ def test_a_compaction_is_a_boundary_and_its_summary_no_part_of_history() -> None
     assert [session.history().is_measured(one) for one in session.calls] == [True, False]
 
 
+KEPT = [
+    {"preservedSegment": {"headUuid": "ask", "anchorUuid": "sum", "tailUuid": "third"}},
+    {"preservedMessages": {"anchorUuid": "sum", "uuids": ["ask", "third"], "allUuids": ["ask", "third"]}},
+]
+
+
+@pytest.mark.parametrize("parent", ["sum", "third"], ids=["behind the summary", "behind what was kept"])
+@pytest.mark.parametrize("kept", KEPT, ids=["segment", "messages"])
+def test_a_compaction_keeps_what_it_names(kept: dict[str, Any], parent: str) -> None:
+    """The next line goes on behind the summary, or behind what was kept; the session is the same."""
+    cut = boundary("cut", "third")
+    cut["compactMetadata"] |= kept
+    session = read(
+        lines(
+            prompt("go", None),
+            said("first", "go", "m1"),
+            prompt("ask", "first"),
+            said("third", "ask", "m2"),
+            cut,
+            line("a", "cut", "attachment", attachment={"type": "file"}),
+            prompt("sum", "a", isCompactSummary=True),
+            prompt("on", parent),
+            said("end", "on", "m3"),
+        )
+    )
+    whole = ["user:go", "assistant:first", "user:ask", "assistant:third", "user:on", "assistant:end"]
+    assert texts(session) == whole
+    assert [(one.at, one.kept_from) for one in session.boundaries] == [(4, 2)]
+    assert [one["role"] for one in session.after().messages] == [
+        "user",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+    ]
+    assert session.after().messages[0]["content"] == "sum"
+    assert not session.branches
+    assert [session.history().is_measured(one) for one in session.calls] == [True, True, False]
+
+
+def test_a_compaction_of_a_branch_that_was_left_is_none() -> None:
+    """Though it kept something."""
+    cut = boundary("cut", "third")
+    cut["compactMetadata"] |= KEPT[0]
+    session = read(
+        lines(
+            prompt("go", None),
+            said("first", "go", "m1"),
+            prompt("ask", "first"),
+            said("third", "ask", "m2"),
+            cut,
+            prompt("sum", "cut", isCompactSummary=True),
+            prompt("other", "first"),
+        )
+    )
+    assert texts(session) == ["user:go", "assistant:first", "user:other"]
+    assert not session.boundaries
+
+
+def test_results_that_were_taken_out_of_the_context_are_counted() -> None:
+    """By a small compaction, or put aside for being large; a sub-agent's are its own."""
+    micro = {"trigger": "auto", "preTokens": 80, "tokensSaved": 20, "compactedToolIds": ["id-A", "id-B"]}
+    session = read(
+        lines(
+            prompt("go", None),
+            call("A", "go", "m1"),
+            result("ra", "A", "A"),
+            line("mc", "ra", "system", subtype="microcompact_boundary", microcompactMetadata=micro),
+            {"type": "content-replacement", "replacements": [{"toolUseId": "id-A", "replacement": "x"}]},
+            {"type": "content-replacement", "agentId": "x", "replacements": [{"toolUseId": "y"}]},
+            said("end", "mc", "m2"),
+        )
+    )
+    assert texts(session) == ["user:go", "assistant:A()", "user:=id-A", "assistant:end"]
+    assert session.counts == {Happened.CLEARED: 3}
+    assert not session.boundaries
+
+
+def test_lines_that_stand_there_twice_are_read_once() -> None:
+    """The whole log once more, or each line doubled; a name alone may be a mask."""
+    at = {"timestamp": "2026-01-01T00:00:00Z"}
+    log = [
+        prompt("go", None, **at),
+        call("A", "go", "m1", **at),
+        result("ra", "A", "A", **at),
+        said("end", "ra", "m2", **at),
+    ]
+    once = read(lines(*log))
+    for told in (read(lines(*log, *log)), read(lines(*(one for line in log for one in (line, line))))):
+        assert texts(told) == texts(once)
+        assert (told.calls, told.branches) == (once.calls, ())
+        assert told.skipped == {"repeated": 4}
+    masked = [prompt("X", None, "a", timestamp="1"), prompt("X", "X", "b", timestamp="2")]
+    assert "user:b" in texts(read(lines(*masked)))
+
+
 def test_a_mark_without_a_summary_is_no_boundary() -> None:
     """The compaction was broken off; the next request would be sent as before."""
     session = read(lines(prompt("go", None), said("first", "go", "m1"), boundary("cut", "first")))
