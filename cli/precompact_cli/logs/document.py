@@ -33,33 +33,44 @@ class _Broken(Exception):
     """The text is no JSON from here on."""
 
 
-def read_document(stream: BinaryIO, list_key: str) -> Iterator[Found | Damaged]:
-    """The object's values in order, the list at `list_key` element by element.
+def read_document(stream: BinaryIO, *list_keys: str) -> Iterator[Found | Damaged]:
+    """The object's values in order, the lists at `list_keys` element by element.
 
     An element that is balanced but wrong is damage and passed over; where the structure itself breaks, or the
     file ends early, the rest is given up: one Damaged at the end says so.
     """
     source = _Source(stream)
+    yield from _told(source, _members(source, frozenset(list_keys)))
+
+
+def read_list(stream: BinaryIO) -> Iterator[Found | Damaged]:
+    """The elements of a file that is one list, likewise; their key is empty."""
+    source = _Source(stream)
+    yield from _told(source, _items(source, ""))
+
+
+def _told(source: _Source, found: Iterator[Found | Damaged]) -> Iterator[Found | Damaged]:
     try:
-        yield from _members(source, list_key)
+        yield from found
     except (_Broken, EOFError) as error:
         why = CUT_SHORT if isinstance(error, EOFError) else "no JSON from here on"
         yield Damaged(source.line, why)
 
 
-def document_head(head: Head) -> Iterator[Found]:
-    """The values of a document whose list stands at `messages`, as far as its head goes."""
-    return (one for one in read_document(io.BytesIO(head.raw), "messages") if isinstance(one, Found))
+def document_head(head: Head, *list_keys: str) -> Iterator[Found]:
+    """The values of a document whose lists stand there, by default at `messages`, as far as its head goes."""
+    read = read_document(io.BytesIO(head.raw), *(list_keys or ("messages",)))
+    return (one for one in read if isinstance(one, Found))
 
 
-def _members(source: _Source, list_key: str) -> Iterator[Found | Damaged]:
+def _members(source: _Source, list_keys: frozenset[str]) -> Iterator[Found | Damaged]:
     source.expect(b"{")
     while source.peek() != b"}":
         line, key = source.line, _parsed(source.value())
         source.expect(b":")
         if not isinstance(key, str):
             raise _Broken
-        if key == list_key and source.peek() == b"[":
+        if key in list_keys and source.peek() == b"[":
             yield from _items(source, key)
         else:
             value = _parsed(source.value())

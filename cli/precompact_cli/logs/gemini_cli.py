@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -20,8 +19,10 @@ from precompact_cli.logs.events import (
     Said,
     Skipped,
 )
+from precompact_cli.logs.gemini_known import Known
+from precompact_cli.logs.gemini_messages import call_ids, is_answer_alone, messages_of
 from precompact_cli.logs.lines import listed, read_head, read_objects, record, stamp_of, text_of, tokens_of
-from precompact_shared.engine.types import Format, Message
+from precompact_shared.engine.types import Format
 
 _MARKS = frozenset({"sessionId", "projectHash"})
 _CANCELLED = "Request cancelled"
@@ -62,13 +63,16 @@ class GeminiCli:
 
 
 def _has_lines(head: Head) -> bool:
-    return bool(head.objects) and head.objects[0].keys() >= _MARKS and b"\n" in head.raw.strip()
+    """Marks in one of many lines; they stand in the first, but that may be damaged."""
+    return b"\n" in head.raw.strip() and any(
+        one.keys() >= _MARKS or "$set" in one or "$rewindTo" in one for one in head.objects
+    )
 
 
 class _Reading:
     def __init__(self) -> None:
         self._said = 0
-        self._places: dict[str, int] = {}
+        self._known = Known()
         self._held: tuple[int, dict[str, Any]] | None = None
         """The newest message: it is written again whenever a result comes in."""
 
@@ -76,7 +80,7 @@ class _Reading:
         """One line of the newer form."""
         if isinstance(told.get("$rewindTo"), str):
             yield from self.flush()
-            self._said = self._places.get(told["$rewindTo"], 0)
+            self._said = self._known.take_back(told["$rewindTo"])
             yield Rewound(self._said, line)
         elif "type" in told and "id" in told:
             yield from self.record(line, told)
@@ -86,13 +90,15 @@ class _Reading:
 
     def record(self, line: int, told: dict[str, Any]) -> Iterator[Event]:
         """One message; the same id again replaces the newest."""
-        if text_of(told.get("type")) not in {"user", "gemini"}:
+        if not _is_talk(told):
             yield from _aside(line, told)
             return
         if self._held is not None and self._held[1].get("id") != told.get("id"):
             yield from self.flush()
-        if str(told.get("id")) in self._places:
+        if str(told.get("id")) in self._known:
             yield Skipped("late change")
+        elif self._is_echo(told):
+            yield Skipped("result told again")
         else:
             self._held = (line, told)
 
@@ -102,9 +108,9 @@ class _Reading:
         if held is None:
             return
         line, told = held
-        self._places[str(told.get("id"))] = self._said
-        at, messages = stamp_of(told.get("timestamp")), _messages(told)
-        for number, message in enumerate(messages):
+        self._known.add(told, self._said)
+        at = stamp_of(told.get("timestamp"))
+        for number, message in enumerate(messages_of(told)):
             self._said += 1
             yield Said(message, at, line)
             if told["type"] == "gemini" and not number:
@@ -123,19 +129,39 @@ class _Reading:
             reasoning=tokens_of(tokens.get("thoughts")),
         )
 
+    def _is_echo(self, told: dict[str, Any]) -> bool:
+        """Whether a record only tells results again that stand with their calls."""
+        content = told.get("content")
+        answered = call_ids(content, "functionResponse") if is_answer_alone(content) else []
+        return bool(answered) and self._known.has_results(answered)
+
     def _patch(self, line: int, patch: dict[str, Any]) -> Iterator[Event]:
         yield Opened(text_of(patch.get("sessionId")))
-        records = [record(one) for one in listed(patch.get("messages"))]
-        if not records:
+        talk = [one for told in listed(patch.get("messages")) if _is_talk(one := record(told))]
+        if not talk:
             return
         yield from self.flush()
-        if not self._said:
-            for one in records:
+        yield from self._replaced(line, talk)
+
+    def _replaced(self, line: int, talk: list[dict[str, Any]]) -> Iterator[Event]:
+        """A list in place of all messages. It may hold no more than was known: then nothing was compacted."""
+        change = self._known.compare([one for one in talk if not self._is_echo(one)])
+        if change.goes_on:
+            yield from [Counted(Happened.CLEARED, line)] * change.cleared
+            for one in change.new:
                 yield from self.record(line, one)
-            return
-        talk = (one for one in records if text_of(one.get("type")) in {"user", "gemini"})
-        insert = tuple(message for one in talk for message in _messages(one))
-        yield Compacted(insert=insert, kept_from=self._said, line=line)
+        elif change.shortened_to is not None:
+            self._said = self._known.take_back(change.shortened_to)
+            yield Rewound(self._said, line)
+        else:
+            insert = tuple(message for one in change.new for message in messages_of(one))
+            kept = self._said if change.kept_from is None else change.kept_from
+            yield Compacted(insert=insert, kept_from=kept, line=line)
+            self._known.replace(change, kept)
+
+
+def _is_talk(told: dict[str, Any]) -> bool:
+    return text_of(told.get("type")) in {"user", "gemini"}
 
 
 def _aside(line: int, told: dict[str, Any]) -> Iterator[Event]:
@@ -143,32 +169,3 @@ def _aside(line: int, told: dict[str, Any]) -> Iterator[Event]:
         yield Counted(Happened.INTERRUPTED, line)
     else:
         yield Skipped(str(told.get("type"))[:60])
-
-
-def _messages(told: dict[str, Any]) -> list[Message]:
-    text = _text(told.get("content"))
-    if told.get("type") == "user":
-        return [{"role": "user", "content": text}]
-    calls = [record(one) for one in listed(told.get("toolCalls"))]
-    reply: Message = {"role": "assistant", "content": text or None}
-    if calls:
-        reply["tool_calls"] = [_call(one) for one in calls]
-    return [reply if text or calls else {**reply, "content": ""}, *map(_result, calls)]
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = listed(content) or [content]
-    return "\n".join(one if isinstance(one, str) else text_of(record(one).get("text")) or "" for one in parts)
-
-
-def _call(call: dict[str, Any]) -> Message:
-    function = {"name": str(call.get("name")), "arguments": json.dumps(call.get("args"), ensure_ascii=False)}
-    return {"id": str(call.get("id")), "type": "function", "function": function}
-
-
-def _result(call: dict[str, Any]) -> Message:
-    told = call.get("result")
-    content = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-    return {"role": "tool", "tool_call_id": str(call.get("id")), "content": content}

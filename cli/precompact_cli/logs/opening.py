@@ -11,6 +11,7 @@ from precompact_cli.logs.assembling import assemble
 from precompact_cli.logs.claude_code import ClaudeCode
 from precompact_cli.logs.codex import Codex
 from precompact_cli.logs.events import Reader
+from precompact_cli.logs.gemini_checkpoint import GeminiCheckpoint
 from precompact_cli.logs.gemini_cli import GeminiCli
 from precompact_cli.logs.lines import read_head
 from precompact_cli.logs.opencode import OpenCode
@@ -21,7 +22,7 @@ from precompact_cli.logs.pi import Pi
 from precompact_cli.logs.session import Session
 from precompact_cli.logs.snapshot import open_snapshot
 
-READERS: tuple[Reader, ...] = (ClaudeCode(), Codex(), Pi(), OpenCode(), GeminiCli())
+READERS: tuple[Reader, ...] = (ClaudeCode(), Codex(), Pi(), OpenCode(), GeminiCli(), GeminiCheckpoint())
 """Asked in this order; no two know each other's logs."""
 
 
