@@ -16,10 +16,9 @@ from precompact_cli.recording import Recording
 from precompact_shared.engine.cut import Skip, plan_cut
 from precompact_shared.engine.estimate import Piece, Rates, Side
 from precompact_shared.engine.estimate.reasoning import sealed_tokens
-from precompact_shared.engine.formats import facts
 from precompact_shared.engine.preset import Limits, Preset
 from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, count_text
-from precompact_shared.engine.types import Entry, Role
+from precompact_shared.engine.types import Entry
 from precompact_shared.engine.weight import weigh
 
 HEAVIEST = 10
@@ -87,7 +86,7 @@ def weigh_recording(
     by_sort = dict.fromkeys(Sort, 0)
     heaviest: list[tuple[int, Sort, int]] = []
     for seq, (piece, tokens) in enumerate(zip(entries.pieces, entries.sizes, strict=True)):
-        share = share_out(entries.rates, piece, tokens, given=_giver(recording, piece, seq))
+        share = share_out(entries.rates, piece, tokens, given=_giver(piece))
         for sort, part in share.items():
             by_sort[sort] += part
         heaviest.append((seq, max(share, key=share.__getitem__), tokens))
@@ -138,12 +137,9 @@ def _weightless(piece: Piece, given: Sort) -> Sort:
     return Sort.THINKING if piece.load.thinking or piece.load.sealed else Sort.ASSISTANT
 
 
-def _giver(recording: Recording, piece: Piece, seq: int) -> Sort:
+def _giver(piece: Piece) -> Sort:
     """Whose the text is that no model said."""
-    if piece.side is not Side.GIVEN or not piece.load.given:
-        return Sort.USER
-    role = facts(recording.format, recording.messages[seq]).role
-    return Sort.SYSTEM if role is Role.SYSTEM else Sort.USER
+    return Sort.SYSTEM if piece.side is Side.SYSTEM else Sort.USER
 
 
 def foresee(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from precompact_cli.logs.lines import record, text_of
+from precompact_cli.logs.chat_media import image_part
+from precompact_cli.logs.lines import listed, record, text_of
 from precompact_shared.engine.types import Message
 
 _READ_ALREADY = frozenset({"text/plain", "application/x-directory"})
@@ -53,6 +54,12 @@ def outcome_of(state: dict[str, Any]) -> str:
     return f"[{state.get('status')}]"
 
 
+def images_of(state: dict[str, Any]) -> list[Message]:
+    """What a call's result showed; of other files the result's text tells."""
+    files = (record(one) for one in listed(state.get("attachments")))
+    return [_file(one) for one in files if str(one.get("mime")).startswith("image/")]
+
+
 def _text(part: dict[str, Any]) -> str:
     if part.get("type") == "text" and part.get("ignored") is not True:
         return text_of(part.get("text")) or ""
@@ -65,5 +72,5 @@ def _text(part: dict[str, Any]) -> str:
 def _file(part: dict[str, Any]) -> Message:
     url, kind = text_of(part.get("url")) or "", text_of(part.get("mime")) or ""
     if kind.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": url}}
+        return image_part(url)
     return {"type": "text", "text": f"[file {text_of(part.get('filename')) or ''}]"}

@@ -60,11 +60,13 @@ def _part(part: dict[str, Any]) -> Item:
     if part.get("type") != "tool":
         return part
     state = record(part.get("state"))
-    texts = [text_of(record(one).get("text")) for one in listed(state.get("content"))]
+    given = [record(one) for one in listed(state.get("content"))]
+    texts = [text_of(one.get("text")) for one in given]
     outcome = "\n".join(filter(None, [text_of(record(state.get("error")).get("message")), *texts]))
     told: dict[str, Any] = {key: state[key] for key in ("status", "input") if key in state}
     if state.get("status") in {"completed", "error"}:
         told["output"] = outcome
+    told["attachments"] = [_file(one) for one in given if one.get("type") == "file"]
     pruned = record(part.get("time")).get("pruned")
     return {
         "type": "tool",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from precompact_cli.logs.chat_media import shown_by_tools
 from precompact_cli.logs.events import (
     Called,
     Compacted,
@@ -20,7 +21,7 @@ from precompact_cli.logs.events import (
     Stamp,
 )
 from precompact_cli.logs.lines import listed, record, stamp_of, text_of, tokens_of
-from precompact_cli.logs.opencode_parts import call_of, is_sent, outcome_of, texts_of, user_content
+from precompact_cli.logs.opencode_parts import call_of, images_of, is_sent, outcome_of, texts_of, user_content
 from precompact_shared.engine.types import Message
 
 _SEEN = frozenset({"text", "tool", "subtask", "file", "compaction"})
@@ -111,6 +112,8 @@ class Telling:
             yield self._say({"role": "tool", "tool_call_id": name, "content": outcome_of(state)}, at, line)
             if record(state.get("time")).get("compacted"):
                 yield Counted(Happened.CLEARED, line)
+        shown = [image for _, part in calls for image in images_of(record(part.get("state")))]
+        yield from (self._say(message, at, line) for message in shown_by_tools(shown))
         yield from self._stopped(line, info)
 
     def _stopped(self, line: int, info: dict[str, Any]) -> Iterator[Event]:

@@ -160,3 +160,26 @@ def test_a_tasks_prompt_weighs_nothing_in_a_record_that_shows_it(tmp_path: Path)
     shown, task, _ = track_of(read_recording(path)).pieces
     assert (shown.load.given, shown.side) == (1, task.side)
     assert task.load.given < 5
+
+
+def test_images_in_results_stand_behind_the_results() -> None:
+    """A tool's message of Chat Completions cannot hold any; other files are told in the result's text."""
+    url = "data:image/png;base64,aGVsbG8="
+    files = [{"type": "file", "mime": kind, "url": url} for kind in ("image/png", "application/pdf")]
+    session = read(
+        opencode(
+            told("user", text("go")),
+            told("assistant", tool("c", output="shot", attachments=files), tool("d", output="x")),
+            told("assistant", text("seen"), tokens={"input": 7}),
+        )
+    )
+    assert [one["role"] for one in session.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+    ]
+    assert session.messages[4]["content"] == [{"type": "image_url", "image_url": {"url": url}}]
+    assert [(one.prefix, one.produced) for one in session.calls] == [(5, (5,))]

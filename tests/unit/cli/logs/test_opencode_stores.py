@@ -287,6 +287,24 @@ def test_a_session_of_the_folder_can_be_named_by_its_file(tmp_path: Path) -> Non
         read_log(root / "part" / "msg_ses_1_000000" / "prt_ses_1_000000_0000.json", "ses_1")
 
 
+def test_images_in_results_of_version_2_are_carried(tmp_path: Path) -> None:
+    """They stand beside the result's text there."""
+    url = "data:image/png;base64,aGVsbG8="
+    path = write_database_2(tmp_path / "a.db", [session("ses_1", user("go"))])
+    shown = [
+        {"type": "text", "text": "shot"},
+        {"type": "file", "mime": "image/png", "uri": url, "name": "a.png"},
+    ]
+    made = {"type": "tool", "id": "c", "name": "read", "state": {"status": "completed", "content": shown}}
+    with closing(sqlite3.connect(path)) as database, database:
+        row = ("msg_ses_1_000009", "ses_1", "assistant", 9, json.dumps({"content": [made]}))
+        database.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?)", row)
+    found = opened(path)
+    assert [one["role"] for one in found.messages] == ["user", "assistant", "tool", "user"]
+    assert found.messages[2]["content"] == "shot"
+    assert found.messages[3]["content"] == [{"type": "image_url", "image_url": {"url": url}}]
+
+
 _TEXT = json.dumps({"type": "text", "text": "late"})
 
 
