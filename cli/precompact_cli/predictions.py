@@ -55,10 +55,12 @@ class Track:
     pieces: tuple[Piece, ...]
     prefixes: tuple[int, ...]
     reports: tuple[Report, ...]
+    ends: tuple[int, ...]
+    """Up to where each report holds the entries: its prefix, or behind the searches that its own reply made."""
 
     def between(self, first: int, last: int) -> Span:
         """What came between two reported calls."""
-        return span_of(self.pieces[self.prefixes[first] : self.prefixes[last]])
+        return span_of(self.pieces[self.ends[first] : self.prefixes[last]])
 
 
 def predict_usage(recording: Recording, entries: Entries | None = None) -> list[dict[str, int | None]]:
@@ -67,7 +69,7 @@ def predict_usage(recording: Recording, entries: Entries | None = None) -> list[
     `entries` are the recording's, where they have been weighed already.
     """
     track, rates = track_of(recording, entries), _rates(recording)
-    states = _followed(track, rates)
+    states = follow(track, rates)
     return [
         asdict(
             UsagePrediction(
@@ -86,29 +88,34 @@ def predict_usage(recording: Recording, entries: Entries | None = None) -> list[
 def track_of(recording: Recording, entries: Entries | None = None) -> Track:
     """Weighs every entry, unless that has been done."""
     calls = [call for call in recording.calls if call.counted]
+    pieces = tuple(_pieces(recording, (entries or Entries(recording)).pieces))
     return Track(
-        tuple(_pieces(recording, (entries or Entries(recording)).pieces)),
+        pieces,
         tuple(call.prefix for call in calls),
-        tuple(_report(recording, call) for call in calls),
+        tuple(_report(recording, call, pieces) for call in calls),
+        tuple(_searched(pieces, call)[-1] for call in calls),
     )
 
 
-def follow(track: Track, rates: Rates, start: State) -> list[State]:
-    """The state right after each report."""
-    states = [start]
-    for index, report in enumerate(track.reports):
-        span = track.between(index - 1, index) if index else EMPTY
-        states.append(observe(states[-1], rates, report, span))
-    return states[1:]
+def _searched(pieces: Sequence[Piece], call: ModelCall) -> list[int]:
+    """Where each pass of the model within one call ended; the report is that of the last pass, and holds all before."""
+    found = [at + 1 for at in range(call.prefix, call.end) if pieces[at].load.searches]
+    return [call.prefix, *found]
 
 
-def _followed(track: Track, rates: Sequence[Rates]) -> list[State]:
-    """The same where a session may go on with a model of another family: what one counted is no base for the other."""
+def follow(track: Track, rates: Rates | Sequence[Rates], start: State | None = None) -> list[State]:
+    """The state right after each report; `start` is that before the first, by default one that has learned nothing.
+
+    `rates` are those of the model of each reported call, or of all. Where a session goes on with a model of another
+    family, what one counted is no base for the other.
+    """
+    each = [rates] * len(track.reports) if isinstance(rates, Rates) else rates
     states: list[State] = []
-    for index, (report, known) in enumerate(zip(track.reports, rates, strict=True)):
-        goes_on = index > 0 and rates[index - 1] == known
-        before = states[-1] if goes_on else begin(known)
-        states.append(observe(before, known, report, track.between(index - 1, index) if goes_on else EMPTY))
+    for index, (report, known) in enumerate(zip(track.reports, each, strict=True)):
+        goes_on = index > 0 and each[index - 1] == known
+        fresh = begin(known) if index or start is None else start
+        span = track.between(index - 1, index) if goes_on else EMPTY
+        states.append(observe(states[-1] if goes_on else fresh, known, report, span))
     return states
 
 
@@ -132,8 +139,11 @@ def _tokens(size: Size | None) -> int | None:
     return None if size is None else size.tokens
 
 
-def _report(recording: Recording, call: ModelCall) -> Report:
-    """Anthropic logs record a reply's output as it stood when the stream began: it is left out."""
+def _report(recording: Recording, call: ModelCall, pieces: Sequence[Piece]) -> Report:
+    """Anthropic logs record a reply's output as it stood when the stream began: it is left out.
+
+    Of several passes all reasoning is told as one number; the last has an equal share of it.
+    """
     told = recording.format is not Format.ANTHROPIC
     reply = recording.messages[call.prefix : call.end]
     inner = any(
@@ -143,7 +153,7 @@ def _report(recording: Recording, call: ModelCall) -> Report:
         total=call.counted or 0,
         version=call.epoch,
         output=call.output if told and call.output else UNSAID,
-        reasoned=UNSAID if call.reasoned is None else call.reasoned,
+        reasoned=UNSAID if call.reasoned is None else call.reasoned // len(_searched(pieces, call)),
         inner_calls=inner,
     )
 
