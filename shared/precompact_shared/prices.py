@@ -6,7 +6,8 @@ The package ships its data; prices and windows change with its releases (docs/de
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # a tenth of a second, which no command line should pay that 
 MILLION = 1_000_000
 _VERSION = re.compile(r"-v\d+(?::\d+)?$")
 """How Bedrock ends the names of its models."""
+SHORT_TOKENS = 1_000
+"""Of a prompt that no model takes for a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +33,44 @@ class Price:
     output: float
     cache_write_hour: float | None = None
     """Of what is kept for an hour; None where that has no price of its own."""
+    longer: tuple[Longer, ...] = ()
+    """What longer prompts cost, shortest first."""
+
+    def of(self, prompt_tokens: int) -> Price:
+        """The price of a prompt of this size: all of its tokens, and the reply's, cost what its length costs."""
+        fitting = [one.price for one in self.longer if prompt_tokens > one.above_tokens]
+        return fitting[-1] if fitting else self
 
     def cost_usd(self, usage: Usage) -> float:
-        """What this usage costs."""
-        for_an_hour = usage.cache_write_hour_tokens
-        hour = self.cache_write if self.cache_write_hour is None else self.cache_write_hour
+        """What the usage of one call costs."""
+        price, for_an_hour = self.of(usage.prompt_tokens), usage.cache_write_hour_tokens
+        hour = price.cache_write if price.cache_write_hour is None else price.cache_write_hour
         return (
-            usage.input_tokens * self.input
-            + usage.cache_read_tokens * self.cache_read
-            + (usage.cache_write_tokens - for_an_hour) * self.cache_write
+            usage.input_tokens * price.input
+            + usage.cache_read_tokens * price.cache_read
+            + (usage.cache_write_tokens - for_an_hour) * price.cache_write
             + for_an_hour * hour
-            + usage.output_tokens * self.output
+            + usage.output_tokens * price.output
         ) / MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """What a prompt costs that has more than so many tokens, cached or not."""
+
+    above_tokens: int
+    price: Price
 
 
 @lru_cache(maxsize=512)
 def known_price(model: str) -> Price | None:
-    """The list price of a model for a short prompt; None for one that the tables do not know."""
+    """The list price of a model, that of long prompts included; None for one that the tables do not know."""
     found = _find(model)
-    if found is None:
+    short = _price_at(model, SHORT_TOKENS)
+    if found is None or short is None:
         return None
-    plain = _dollars(model, input_tokens=1000)
-    read = _dollars(model, input_tokens=1000, cache_read_tokens=1000)
-    write = _dollars(model, input_tokens=1000, cache_write_tokens=1000)
-    hour = _dollars(model, input_tokens=1000, cache_write_tokens=1000, cache_write_1h_tokens=1000)
-    output = _dollars(model, output_tokens=1000)
-    if plain is None or output is None:
-        return None
-    write = plain if write is None else write
-    return Price(plain, plain if read is None else read, write, output, hour)
+    longer = [Longer(start, price) for start in _starts(found) if (price := _price_at(model, start + 1))]
+    return replace(short, longer=tuple(longer))
 
 
 @lru_cache(maxsize=512)
@@ -73,10 +85,38 @@ def warm_up() -> None:
     known_price("claude-haiku-4-5")
 
 
-def _dollars(model: str, **tokens: int) -> float | None:
-    """Dollars per million of the tokens given by the thousand."""
-    found = _calculate(model, **tokens)
-    return None if found is None else float(found.total_price) * 1000
+def _starts(found: types.PriceCalculation) -> list[int]:
+    """Prompts above these sizes have prices of their own."""
+    tiers = [getattr(price, "tiers", ()) for price in vars(found.model_price).values()]
+    return sorted({tier.start for some in tiers for tier in some})
+
+
+def _price_at(model: str, prompt: int) -> Price | None:
+    """The price of each class in a prompt of so many tokens, by what the package says that it costs."""
+    plain, output = _input(model, prompt), _output(model, prompt)
+    if plain is None or output is None:
+        return None
+    read = _input(model, prompt, cache_read_tokens=prompt)
+    write = _input(model, prompt, cache_write_tokens=prompt)
+    hour = _input(model, prompt, cache_write_tokens=prompt, cache_write_1h_tokens=prompt)
+    return Price(
+        plain,
+        plain if read is None else read,
+        plain if write is None else write,
+        output,
+        cache_write_hour=hour,
+    )
+
+
+def _input(model: str, prompt: int, **tokens: int) -> float | None:
+    """Dollars per million of a prompt's tokens, all of one class."""
+    found = _calculate(model, input_tokens=prompt, **tokens)
+    return None if found is None else float(found.input_price * MILLION / Decimal(prompt))
+
+
+def _output(model: str, prompt: int) -> float | None:
+    found = _calculate(model, input_tokens=prompt, output_tokens=SHORT_TOKENS)
+    return None if found is None else float(found.output_price * MILLION / Decimal(SHORT_TOKENS))
 
 
 def _find(model: str) -> types.PriceCalculation | None:

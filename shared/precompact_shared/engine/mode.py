@@ -107,16 +107,25 @@ class Offer:
     """Whether the prompt goes through the cache: what is not read is written."""
     reads_back: bool = True
     """Whether a second call reads what the first one wrote: so it should, until it was seen not to."""
+    most_tokens: int | None = None
+    """What one prompt can hold; a larger one goes in equal parts, each after the first with the record of those before."""
 
     def cost_usd(self, cached_share: float = 0.0) -> float | None:
         """What it costs with so much of the first prompt read from the cache; None where no price is known."""
         if self.price is None:
             return None
-        first = self._usage(self.prompt_tokens, int(self.prompt_tokens * cached_share))
-        again = self._usage(
-            self.prompt_tokens + self.output_tokens, self.prompt_tokens if self.reads_back else 0
+        parts = self._parts
+        prompt = self.prompt_tokens // parts
+        first = self.price.cost_usd(self._usage(prompt, int(prompt * cached_share)))
+        later = self.price.cost_usd(self._usage(prompt + self.output_tokens, 0))
+        again = self.price.cost_usd(
+            self._usage(prompt + self.output_tokens, prompt if self.reads_back else 0)
         )
-        return self.price.cost_usd(first) + max(0.0, self.calls - 1) * self.price.cost_usd(again)
+        return first + (parts - 1) * later + max(0.0, self.calls - 1) * again
+
+    @property
+    def _parts(self) -> int:
+        return 1 if not self.most_tokens else max(1, -(-self.prompt_tokens // self.most_tokens))
 
     def _usage(self, prompt: int, cached: int) -> Usage:
         if not self.is_cached:

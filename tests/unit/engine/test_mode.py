@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from precompact_shared.engine.mode import Mode, Offer, Reason, Seen, Sighting, Warmth, choose, look
 from precompact_shared.engine.usage import Usage
-from precompact_shared.prices import Price
+from precompact_shared.prices import Longer, Price
 
 BIG = Price(5, 0.5, 6.25, 25)
 CHEAP = Price(1, 0.1, 1.25, 5)
@@ -46,6 +48,26 @@ def test_the_cheaper_one_is_taken(writer: Price | None, seen: Seen, mode: Mode, 
     transcript, prefix = offers(writer)
     found = choose(transcript, prefix, seen=seen)
     assert (found.mode, found.reason) == (mode, reason)
+
+
+def test_a_long_prompt_is_reckoned_at_what_long_prompts_cost() -> None:
+    """A cheap model that is dear beyond a length loses against a warm prefix, and wins below it."""
+    long = Longer(100_000, Price(5, 0.5, 6.25, 25))
+    writer = Price(1, 0.1, 1.25, 5, longer=(long,))
+    _, prefix = offers()
+    below, above = (Offer(prompt_tokens=size, output_tokens=500, price=writer) for size in (99_000, 101_000))
+    assert choose(below, prefix, seen=WARM).mode is Mode.TRANSCRIPT
+    assert choose(above, prefix, seen=WARM).mode is Mode.PREFIX
+
+
+def test_a_transcript_larger_than_its_model_is_reckoned_in_parts() -> None:
+    """None of them is a long prompt; each writes a record, which the next one reads."""
+    price = Price(1, 1, 1, 10, longer=(Longer(150_000, Price(9, 9, 9, 90)),))
+    whole = Offer(prompt_tokens=300_000, output_tokens=1_000, price=price)
+    divided = replace(whole, most_tokens=100_000)
+    assert whole.cost_usd() == pytest.approx((300_000 * 9 + 1_000 * 90) / 1e6)
+    assert divided.cost_usd() == pytest.approx((300_000 + 2 * 1_000 + 3 * 1_000 * 10) / 1e6)
+    assert replace(whole, most_tokens=300_000).cost_usd() == whole.cost_usd()
 
 
 @pytest.mark.parametrize(

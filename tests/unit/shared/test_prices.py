@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import genai_prices
 import pytest
 
 from precompact_shared.engine.usage import Usage
@@ -60,6 +61,28 @@ def test_an_hour_of_cache_has_a_price_of_its_own() -> None:
     usage = Usage(0, 0, 3_000_000, 0, cache_write_hour_tokens=1_000_000)
     assert claude.cost_usd(usage) == pytest.approx(2 * claude.cache_write + 2 * claude.input)
     assert Price(1, 0.1, 2, 3).cost_usd(usage) == 6
+
+
+@pytest.mark.parametrize(
+    ("model", "start"),
+    [("claude-haiku-5-5", 100_000), ("claude-sonnet-4-5", 200_000), ("gpt-6.1-sol", 272_000)],
+)
+def test_long_prompts_cost_what_the_tables_say(model: str, start: int) -> None:
+    """All of their tokens and the reply's, from one token above the limit on; what is cached counts for the length."""
+    price = known_price(model)
+    assert price is not None
+    for prompt in (1_000, start, start + 1, 3 * start):
+        for read, write in ((0, 0), (prompt // 2, prompt // 4), (prompt, 0)):
+            usage = Usage(prompt - read - write, read, write, 700)
+            told = genai_prices.calc_price(
+                genai_prices.Usage(
+                    input_tokens=prompt, cache_read_tokens=read, cache_write_tokens=write, output_tokens=700
+                ),
+                model,
+            )
+            assert price.cost_usd(usage) == pytest.approx(float(told.total_price), rel=1e-9)
+    assert price.of(start) is price
+    assert price.of(start + 1).input >= 2 * price.input
 
 
 @pytest.mark.parametrize(

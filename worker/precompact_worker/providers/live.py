@@ -11,6 +11,7 @@ from precompact_shared.engine.mode import Choice, Offer, Seen, Sighting, Warmth,
 from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
+from precompact_shared.models import ModelWindow
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
 from precompact_shared.store.spending import DaySpent
@@ -78,14 +79,17 @@ class LivePrefix:
     sends_tail: bool
     """Whether the whole context is sent, as the agent last sent it, or what stands before the cut."""
 
-    def choice(self, spec: ProviderSpec, model: str, policy: Policy) -> Choice:
-        """Between the live prefix on the session's model and a transcript on the spec's."""
+    def choice(
+        self, spec: ProviderSpec, model: str, policy: Policy, window: ModelWindow | None = None
+    ) -> Choice:
+        """Between the live prefix on the session's model and a transcript on the spec's, whose window this is."""
         transcript = Offer(
             prompt_tokens=int((self.transcript_tokens + ASKING_TOKENS) * family_factor(spec.writer)),
             output_tokens=int(self.habit.output_tokens * family_factor(spec.writer)),
             price=policy.price_of(spec.writer),
             calls=self.habit.calls,
             is_cached=spec.name is ProviderName.OPENAI,  # by itself, wanted or not
+            most_tokens=window.window - window.max_output if window else None,
         )
         prefix = Offer(
             prompt_tokens=self.prompt_tokens + int(ASKING_TOKENS * family_factor(model)),

@@ -95,7 +95,7 @@ def choice_of(spec: ProviderSpec, desk: Desk) -> Choice:
         return Choice(Mode.TRANSCRIPT, objection or Reason.PREFIX_UNKNOWN)
     if spec.mode is CallMode.PREFIX:
         return Choice(Mode.PREFIX, Reason.ASKED_FOR)
-    return desk.prefix.choice(spec, desk.model, desk.policy)
+    return desk.prefix.choice(spec, desk.model, desk.policy, window_of(spec, desk.policy))
 
 
 def _objection(spec: ProviderSpec, desk: Desk) -> Reason | None:
