@@ -13,19 +13,15 @@ from precompact_shared.courier import Message, lane_of
 from precompact_shared.engine.trigger import URGENT_KINDS, Action, Decision, SizeFacts, decide
 from precompact_shared.events import Event, EventType
 from precompact_shared.policy import Policy
-from precompact_shared.store import reading
 from precompact_shared.store.connection import Layout
 from precompact_shared.store.executor import SyncStore
 from precompact_shared.store.keys import ShardKeys
 from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
 from precompact_shared.store.shard_ops import Handled, handled_many
-from precompact_shared.store.spending import add_calls
 from precompact_shared.store.types import Answer, JobState
 
 ENDED_EMPTY = frozenset({JobState.DONE, JobState.DEAD})
-ATTEMPTS_SPENT = "attempts_spent"
-"""How a job ends whose last worker died."""
 DECIDE_AGAIN = frozenset({"base_gone"})
 """Ends of a job after which another kind of job may be wanted at once."""
 WRITTEN_AT_ONCE = 400
@@ -63,7 +59,6 @@ class Decider:
             elif event.t == EventType.JOB:
                 jobs[event.jid] = event
         messages = [message_of_event(event) for event in jobs.values() if event.state == JobState.READY]
-        self._count_calls([event for event in jobs.values() if event.reason == ATTEMPTS_SPENT])
         again = self._look_after([event for event in jobs.values() if ended_empty(event)])
         return messages + self.settle([*map(statement_of_event, sizes.values()), *again])
 
@@ -118,17 +113,6 @@ class Decider:
             if answer.o == "base_gone" and answer.view:
                 again.append(statement_of_view(answer.view))
         return self.settle(again) if again else []
-
-    def _count_calls(self, dead: Sequence[Event]) -> None:
-        """Adds the calls of jobs that no worker is left for to their tenants' sums; what was counted is not counted twice."""
-        found = self._store.run_all(
-            [
-                reading.job(self._layout.session(event.tenant, event.session), event.jid or "")
-                for event in dead
-            ]
-        )
-        told = [(event, job.calls) for event, job in zip(dead, found, strict=True) if job and job.calls]
-        self._store.run_all([add_calls(event.tenant, calls, event.at_ms) for event, calls in told])
 
     def _look_after(self, ended: Sequence[Event]) -> list[Statement]:
         """Jobs that ended without a candidate: remember the size then, and who may try another kind at once."""

@@ -1,4 +1,4 @@
-"""What nobody else has done in time: jobs to send again, events that nobody has decided on."""
+"""What nobody else has done in time: jobs to send again, calls to count, events that nobody has decided on."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from precompact_shared.store.executor import SyncStore
 from precompact_shared.store.keys import split_name
 from precompact_shared.store.op import Op
 from precompact_shared.store.ops import SessionOps
+from precompact_shared.store.spending import add_calls
 from precompact_shared.store.types import Answer
 
 log = get_logger()
@@ -72,13 +73,28 @@ class Sweeper:
             self._ops(tenant, session).due(jid, resend_ms=resend_ms, max_attempts=self._attempts(tenant))
             for tenant, session, jid in asked
         ]
+        answers = self._answers(ops)
         messages: list[Message] = []
-        for (tenant, session, _), answer in zip(asked, self._answers(ops), strict=True):
+        for (tenant, session, _), answer in zip(asked, answers, strict=True):
             if answer is None:
                 continue
             counters.SWEPT.labels(f"job_{answer.o}").inc()
             messages += _message(tenant, session, answer, now_ms)
+        self._count_calls([(*of[:2], answer) for of, answer in zip(asked, answers, strict=True)], now_ms)
         return messages
+
+    def _count_calls(self, answered: Iterable[tuple[str, str, Answer | None]], now_ms: int) -> None:
+        """Adds what was used for ended jobs to their tenants' sums: a worker that died, or was stopped, did not.
+
+        What was counted is not counted twice; what is counted is looked at no more.
+        """
+        told = [
+            (tenant, session, answer.job)
+            for tenant, session, answer in answered
+            if answer is not None and answer.o == "settle" and answer.job is not None
+        ]
+        self._store.run_all([add_calls(tenant, job.calls, now_ms) for tenant, _, job in told])
+        self._store.run_all([self._ops(tenant, session).settled(job.jid) for tenant, session, job in told])
 
     def _unhandled(self, members: Sequence[str]) -> list[Statement]:
         names = [split_name(member) for member in members]

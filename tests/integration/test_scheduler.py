@@ -459,6 +459,28 @@ def test_a_job_whose_worker_died_is_sent_again_after_its_lease(swept: World) -> 
     assert again.fence == 2
 
 
+def spent(world: World, tenant: str = "acme") -> list[tuple[int, int, float, int]]:
+    """Calls, plain input, dollars and estimated tokens of a tenant's day, by kind of call."""
+    day = day_of(int(world.state.time()[0]) * 1000)
+    rows = world.store.run(tenant_spent(tenant, day))
+    return [(row.calls, row.input_tokens, row.cost_usd, row.estimated_tokens) for row in rows]
+
+
+def begun(filled: Filled, jid: str, *, lease_ms: int, number: int = 1, **more: object) -> int:
+    """A worker takes the job and notes a call before it is made; the fence."""
+    job = filled.store.run(filled.ops.start(jid, lease_ms=lease_ms, max_attempts=4)).job
+    assert job is not None
+    call: dict[str, object] = {
+        "id": f"c:{number}",
+        "provider": "anthropic",
+        "model": "m",
+        "mode": "transcript",
+    }
+    call |= {"outcome": "begun", "input_tokens": 900, "cost_usd": 0.5, "estimated": True, **more}
+    filled.store.run(filled.ops.beat(jid, job.fence, lease_ms=lease_ms, calls=[call]))
+    return job.fence
+
+
 def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: World) -> None:
     """No worker is left to say so; once, whoever looks."""
     filled, scheduler = swept.session(), swept.scheduler()
@@ -466,16 +488,56 @@ def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: Wor
     grow(filled, LIMIT)
     settle(scheduler)
     [job] = swept.jobs(filled)
-    fence = swept.store.run(filled.ops.start(job.jid, lease_ms=1, max_attempts=1)).job.fence  # type: ignore[union-attr]
-    call: dict[str, object] = {"id": "c:1", "provider": "anthropic", "model": "m", "mode": "transcript"}
-    call |= {"outcome": "begun", "input_tokens": 900, "cost_usd": 0.5, "estimated": True}
-    swept.store.run(filled.ops.beat(job.jid, fence, lease_ms=1, calls=[call]))
+    begun(filled, job.jid, lease_ms=1)
     eventually(lambda: stepped(scheduler) and swept.jobs(filled)[0].state == JobState.DEAD)
+    eventually(lambda: stepped(scheduler) and bool(spent(swept)))
     settle(scheduler)
-    day = day_of(swept.jobs(filled)[0].ended_ms)
-    eventually(lambda: stepped(scheduler) and bool(swept.store.run(tenant_spent("acme", day))))
-    [row] = swept.store.run(tenant_spent("acme", day))
-    assert (row.calls, row.input_tokens, row.cost_usd, row.estimated_tokens) == (1, 900, 0.5, 900)
+    assert spent(swept) == [(1, 900, 0.5, 900)]
+
+
+def test_what_a_job_used_that_was_cancelled_behind_a_dead_worker_counts_for_the_tenant(swept: World) -> None:
+    """Once, and not before its lease has run out: until then its worker may still tell what it really used."""
+    filled, scheduler = swept.session(), swept.scheduler()
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [job] = swept.jobs(filled)
+    begun(filled, job.jid, lease_ms=400)
+    assert swept.store.run(filled.ops.cancel(job.jid, "superseded")).o == "cancelled"
+    eventually(lambda: stepped(scheduler) and bool(spent(swept)), 5, "the call in the tenant's sums")
+    seconds, micros = swept.state.time()
+    assert int(seconds) * 1000 + int(micros) // 1000 >= swept.jobs(filled)[0].lease_until_ms
+    settle(scheduler)
+    assert spent(swept) == [(1, 900, 0.5, 900)]
+    assert swept.state.zcard(filled.keys.shard.open_jobs) == 0
+
+
+def test_what_a_waiting_job_used_before_it_was_cancelled_counts_for_the_tenant(swept: World) -> None:
+    """Its first worker died, and the conversation was rewritten before there was a second one."""
+    filled, scheduler = swept.session(), swept.scheduler()
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [job] = swept.jobs(filled)
+    begun(filled, job.jid, lease_ms=1)
+    eventually(lambda: stepped(scheduler) and swept.jobs(filled)[0].reason == "lease_lost")
+    filled.rewind(1)
+    eventually(lambda: stepped(scheduler) and bool(spent(swept)), 5, "the call in the tenant's sums")
+    assert swept.jobs(filled)[0].state == JobState.CANCELLED
+    assert spent(swept) == [(1, 900, 0.5, 900)]
+
+
+def test_what_a_job_used_counts_where_its_worker_died_right_after_its_end(swept: World) -> None:
+    """Between the ledger and the sums; what its worker did count, nobody counts again."""
+    filled, scheduler = swept.session(), swept.scheduler()
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [job] = swept.jobs(filled)
+    fence = begun(filled, job.jid, lease_ms=50)
+    told: dict[str, object] = {"id": "c:1", "provider": "anthropic", "model": "m", "mode": "transcript"}
+    told |= {"outcome": "refused", "input_tokens": 700, "output_tokens": 9, "cost_usd": 0.25}
+    end = filled.ops.finish(job.jid, fence, "skip", reason="refused", max_attempts=4, calls=[told])
+    assert swept.store.run(end).o == "ok"
+    eventually(lambda: stepped(scheduler) and not swept.state.zcard(filled.keys.shard.open_jobs), 5)
+    assert spent(swept) == [(1, 700, 0.25, 0)]
 
 
 def test_a_job_whose_attempts_are_spent_is_dead_and_not_sent(swept: World) -> None:

@@ -286,8 +286,16 @@ class SessionOps:
         return self._op("handled", version, length, decision or b"")
 
     def due(self, jid: str, *, resend_ms: int, max_attempts: int) -> Op[Answer]:
-        """What the sweeper must do with an open job: `send` {job}, `later`, `dead`, `gone`."""
+        """What the sweeper must do with an open job: `send` {job}, `later`, `dead`, `gone`.
+
+        `settle` {job}: it has ended, its worker must have stopped; count its calls for the tenant, then say `settled`.
+        """
         return self._op("due", jid, resend_ms, max_attempts)
+
+    def settled(self, jid: str) -> Op[int]:
+        """An ended job's calls are counted: nobody looks at it again. 1, or 0 where somebody was quicker."""
+        member = f"{self.keys.name}\n{jid}"
+        return Op(None, (), ("ZREM", self.keys.shard.open_jobs, member), int)
 
     def fork_open(self, spec: Create, source: str, *, start: bytes = b"") -> Op[Answer]:
         """An invisible session to copy into: `opened`, `exists` (published already), `gone`."""

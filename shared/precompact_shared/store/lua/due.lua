@@ -1,6 +1,7 @@
--- due: what the sweeper does with an open job whose time has come (rule 16, I6).
+-- due: what the sweeper does with an open job whose time has come, or with an ended one whose calls are to be counted
+-- (rule 16, I6).
 --   ARGV 4 jid   5 resend after ms   6 attempts allowed
--- Returns send {job} | later | dead | gone | not_found.
+-- Returns send {job} | later | dead | settle {job} | gone | not_found.
 --- @include session.lua
 --- @include estimate.lua
 --- @include events.lua
@@ -13,7 +14,13 @@ local function drop(o)
 end
 if not exists() then return drop('gone') end
 local job = load_job(ARGV[4])
-if not job or not LIVE[job.state] then return drop('gone') end
+if not job then return drop('gone') end
+if not LIVE[job.state] then
+  if not is_unsettled(job) then return drop('gone') end
+  -- Whoever has counted takes the job off the list; until then others look again.
+  look_at(job, NOW + resend)
+  return cjson.encode({o='settle', job=job})
+end
 local function send()
   -- Looked at again when the resend is due, so that several sweepers do not all send.
   look_at(job, NOW + resend)
