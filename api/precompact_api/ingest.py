@@ -22,7 +22,7 @@ from precompact_shared.store.types import Load, NewEntry
 OFF_LOOP_BYTES = 48 * 1024
 """Larger batches are read on a thread, so that they do not hold up other calls."""
 _ROLES = {Role.SYSTEM: "s", Role.USER: "u", Role.ASSISTANT: "a", Role.TOOL: "t", Role.OTHER: "o"}
-_SIDES = {Side.REPLY: "r", Side.USER: "u", Side.GIVEN: "g"}
+_SIDES = {Side.REPLY: "r", Side.USER: "u", Side.GIVEN: "g", Side.SYSTEM: "s"}
 _SERVER = "server"
 _LEGACY = "legacy"
 _NOTHING = "nothing:"

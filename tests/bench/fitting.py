@@ -77,6 +77,13 @@ def fit_gpt(steps: Iterable[Step], start: Rates) -> Rates:
     return replace(start, call=call)
 
 
+def fit_search(found: Iterable[tuple[int, float]], start: Rates) -> Rates:
+    """What a search brings in: `found` are numbers of searches and the growths that nothing else explains."""
+    pairs = list(found)
+    searches = sum(number for number, _ in pairs)
+    return replace(start, search=sum(growth for _, growth in pairs) / searches) if searches else start
+
+
 def replace_hidden(load: Load) -> Load:
     """The load without what is withheld."""
     return load - Load(hidden_chars=load.hidden_chars)

@@ -16,7 +16,7 @@ from precompact_shared.engine.estimate.spans import Turn
 from precompact_shared.engine.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS, count_text, family_factor
 from precompact_shared.engine.types import Format, Message
 from precompact_shared.engine.weight import weigh
-from tests.bench.fitting import Step, fit_gpt, fit_newer_claude, fit_older_claude
+from tests.bench.fitting import Step, fit_gpt, fit_newer_claude, fit_older_claude, fit_search
 from tests.bench.sized import Session
 
 Foretell = Callable[[Session, int, int], float]
@@ -116,6 +116,7 @@ class Estimates:
                 tuple(
                     Report(one.total, output=one.output, inner_calls=one.inner_calls) for one in track.reports
                 ),
+                track.ends,
             )
         states = follow(track, rates, start)
         return states if self.learns else [_unlearned(state, start) for state in states]
@@ -164,7 +165,20 @@ def fit(rates: Rates, sessions: Sequence[Session]) -> Rates:
         return fit_newer_claude(_steps(sessions, NEWER_CLAUDE.name), older, rates)
     if not rates.counts_reasoning:
         return rates
-    return fit_gpt(_steps(sessions, "gpt"), rates)
+    return fit_search(_searches(sessions), fit_gpt(_steps(sessions, "gpt"), rates))
+
+
+def _searches(sessions: Sequence[Session]) -> Iterator[tuple[int, float]]:
+    """Of each call whose reply searched the web: how often, and by how much more its prompt grew than what came in."""
+    for session in sessions:
+        track = session.track
+        for index in session.steps():
+            reply = track.pieces[track.prefixes[index + 1] : track.ends[index + 1]]
+            searches = sum(piece.load.searches for piece in reply)
+            if searches and session.rates.counts_reasoning and not session.falls(index):
+                text, _, structure = session.rates.parts(track.between(index, index + 1).total)
+                grown = session.measured(index + 1) - session.measured(index)
+                yield searches, grown - text - structure - max(0, track.reports[index].reasoned)
 
 
 def _as(rates: Rates, fitted: Rates) -> Rates:

@@ -11,6 +11,9 @@ come from the other groups of recordings (views of one session are one group).
 - `model_switch`: the client says that the model changed: reports of another model are no base (design rule 14);
 - `server_tools`: a reply in the span, or the call at its end, used server-side tools, whose results the transcript lacks.
 
+`from_inspect` is what anybody computes from `usage_predictions` of `inspect --json`: every span that grew, none left out,
+with the rates that ship.
+
 `--fit` prints the rates that all recordings give: those that ship.
 """
 
@@ -35,6 +38,7 @@ from tests.bench.foretelling import (
     without_reasoning,
 )
 from tests.bench.sized import Session, load_sessions
+from tests.bench.told import errors_told
 
 FLOOR_TOKENS = 1_000
 OTHER_FLOORS = (500, 2_000)
@@ -130,6 +134,9 @@ def report(sessions: Sequence[Session]) -> dict[str, object]:
         "inside_spread": round(spread, 3),
         "clean": clean,
         "all": everything,
+        "from_inspect": dict(
+            zip(("ten_ahead", "next"), map(_summed, errors_told(sessions, FLOOR_TOKENS)), strict=True)
+        ),
         "other_floors": {
             floor: judge(sessions, estimate, floor, clean=True)["ten_ahead"] for floor in OTHER_FLOORS
         },

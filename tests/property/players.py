@@ -90,7 +90,7 @@ class Entries:
         if rng.random() < 0.1:
             return None
         sealed = rng.choice((0, 0, 0, 1))
-        side = rng.choice("ug") if entry.role == "u" else "r" if entry.role == "a" else "g"
+        side = rng.choice("ugs") if entry.role == "u" else "r" if entry.role == "a" else "g"
         return Load(
             side,
             entry.tokens * rng.choice((1, 1, 30)),

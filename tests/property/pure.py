@@ -15,7 +15,7 @@ from precompact_shared.store.ops import Changes, Limits
 from precompact_shared.store.types import CandidateTag, CheckpointTag, NewEntry, Seen
 
 _USAGE = tuple(f.name for f in fields(values.Usage))
-_SIDES = {"r": Side.REPLY, "u": Side.USER, "g": Side.GIVEN}
+_SIDES = {"r": Side.REPLY, "u": Side.USER, "g": Side.GIVEN, "s": Side.SYSTEM}
 _CANDIDATE = tuple(f.name for f in fields(values.Candidate))
 
 

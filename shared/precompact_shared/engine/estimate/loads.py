@@ -22,7 +22,9 @@ class Side(StrEnum):
     REPLY = "reply"
     """The model."""
     GIVEN = "given"
-    """The caller: results, system text, a message that holds results alone."""
+    """The caller: results, and a message that holds nothing else."""
+    SYSTEM = "system"
+    """The caller, with system text in mid-conversation."""
     USER = "user"
     """The caller, with a genuine user message."""
 
@@ -47,6 +49,8 @@ class Load(msgspec.Struct, frozen=True):
     calls: int = 0
     keys: int = 0
     """Named arguments of the calls."""
+    searches: int = 0
+    """Of the web, by the provider: what they found is in the prompt for a while, and in no transcript."""
     images: int = 0
     documents: int = 0
     thoughts: int = 0
@@ -97,6 +101,8 @@ def weigh_entry(format: Format, known: Facts, message: Message) -> Piece:  # noq
             len(known.calls),
             sum(_count_keys(call.arguments) for call in known.calls),
         )
+    if message.get("type") == _SEARCH and message.get("action"):
+        sums["searches"] = 1
     return PieceOf(side, Load(**sums), *_ids(known))
 
 
@@ -111,6 +117,8 @@ def _ids(known: Facts) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 SHORTEST_SEAL_CHARS = 100
 """Less than this under such a key is a remark that something was taken out."""
+_SEARCH = "web_search_call"
+"""Of the Responses API. Recorded ones that tell no action brought nothing into the prompt."""
 _AWAITED = frozenset({"function", "custom"})
 """Kinds of calls whose results come in an entry of their own. Server-side ones have theirs in the reply, or none."""
 _SPEAKERS = {Role.USER: "given", Role.SYSTEM: "given", Role.ASSISTANT: "spoken", Role.TOOL: "results"}
@@ -119,7 +127,9 @@ _SPEAKERS = {Role.USER: "given", Role.SYSTEM: "given", Role.ASSISTANT: "spoken",
 def _side(known: Facts) -> Side:
     if known.role is Role.USER and known.user_turn:
         return Side.USER
-    return Side.GIVEN if known.role in {Role.USER, Role.TOOL, Role.SYSTEM} else Side.REPLY
+    if known.role is Role.SYSTEM:
+        return Side.SYSTEM
+    return Side.GIVEN if known.role in {Role.USER, Role.TOOL} else Side.REPLY
 
 
 def _parts(known: Facts, message: Message) -> Iterator[tuple[str, Any]]:

@@ -37,6 +37,10 @@ class Measures(Protocol[X_contra]):
         """What was weighed, in tokens by direction."""
         ...
 
+    def found(self, load: X_contra, /) -> float:
+        """See `Rates`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -53,6 +57,8 @@ class Rates:
     """A call with its result, besides their texts."""
     key: float
     """A named argument."""
+    search: float
+    """What a search of the web by the provider brings in."""
     loose: Parts
     """How far a session may differ in each direction (standard deviation of the factor)."""
     counts_reasoning: bool
@@ -73,6 +79,10 @@ class Rates:
         thinking = self.thinking * load.thinking + self.hidden_char * load.hidden_chars
         return text, thinking, self.call * load.calls + self.key * load.keys
 
+    def found(self, load: Load) -> float:
+        """What the provider's own searches brought in. It leaves again within minutes: no part of an entry's size."""
+        return self.search * load.searches
+
 
 OLDER_CLAUDE = Rates(
     name="claude up to 4.6",
@@ -84,6 +94,7 @@ OLDER_CLAUDE = Rates(
     hidden_char=0.272,
     call=56.9,
     key=14.2,
+    search=0.0,
     loose=(0.08, 0.3, 0.6),
     counts_reasoning=False,
     leaves=0.0,
@@ -99,6 +110,7 @@ NEWER_CLAUDE = Rates(
     hidden_char=0.272,
     call=56.9,
     key=14.2,
+    search=0.0,
     loose=(0.08, 0.3, 0.6),
     counts_reasoning=False,
     leaves=0.0,
@@ -113,6 +125,7 @@ GPT = Rates(
     hidden_char=0.0,
     call=24.6,
     key=0.0,
+    search=6_970.0,
     loose=(0.02, 0.3, 0.1),
     counts_reasoning=True,
     leaves=1.0,
@@ -129,6 +142,7 @@ OTHER = Rates(
     hidden_char=0.0,
     call=0.0,
     key=0.0,
+    search=0.0,
     loose=(0.2, 0.3, 0.6),
     counts_reasoning=False,
     leaves=0.0,

@@ -57,6 +57,7 @@ def reasoning_of(state: State, rates: Measures[W], span: SpanOf[W]) -> Reasoning
 def parts_of(rates: Measures[W], span: SpanOf[W], thought: Reasoning) -> Parts:
     """All that came in, by direction: thinking that the transcript holds, or reasoning that it does not."""
     text, thinking, structure = rates.parts(span.total)
+    structure += rates.found(span.total)
     return text, thought.all if rates.counts_reasoning else thinking, structure
 
 

@@ -67,7 +67,7 @@ def extend(span: SpanOf[W], piece: PieceOf[W]) -> SpanOf[W]:
         lead=span.lead + load if leading else span.lead,
         late=late + load,
         turn=turn,
-        last=piece.side,
+        last=_last(span, piece),
         leading=leading,
         open_ids=open_ids,
         open_load=open_load,
@@ -76,6 +76,11 @@ def extend(span: SpanOf[W], piece: PieceOf[W]) -> SpanOf[W]:
 
 def _answered(load: W) -> W:
     return msgspec.structs.replace(load, replies=load.replies + 1)
+
+
+def _last(span: SpanOf[W], piece: PieceOf[W]) -> Side:
+    """System text behind a reply belongs to the turn that the next user message begins."""
+    return Side.REPLY if piece.side is Side.SYSTEM and span.last is Side.REPLY else piece.side
 
 
 def _turned(span: SpanOf[W], piece: PieceOf[W]) -> tuple[Turn, W]:

@@ -25,6 +25,10 @@ class Weighed:
         """As `Rates.parts`."""
         return mass.text, mass.thinking, mass.structure
 
+    def found(self, _: Mass) -> float:
+        """Nothing: a report that holds what searches found is no base, and the next one follows at once."""
+        return 0.0
+
 
 def mass_of(rates: Rates, load: Load) -> Mass:
     """The load by these rates, each direction rounded to whole tokens."""

@@ -23,7 +23,7 @@ local function learning()
     end
     add(P_TOTAL, mass, j, replies)
     add(P_LATE, mass, j, replies)
-    sp[P_LAST] = side
+    sp[P_LAST] = (side == 's' and last == 'r') and 'r' or side
   end
   local function fold_to(n)
     local fresh_from = X.fresh_from or n
