@@ -118,6 +118,16 @@ def test_usage_from_before_an_adoption_teaches_nothing(stage: Stage) -> None:
     assert (stage.view.tokens, remembered(stage).factors) == (28_617, learned.factors)
 
 
+def test_system_text_between_a_reply_and_the_user_does_not_hide_that_a_turn_begins(stage: Stage) -> None:
+    """The reasoning of the turn before leaves."""
+    create, start = Create("openai-responses", GPT), start_of("openai-responses", GPT)
+    stage.append([asked(stage)], seen=Seen(0, 0), create=create, start=start)
+    stage.append([], seen=stage.seen, changes=Changes(usage=Usage(10_000, 0, 1, reasoned=4_000)))
+    system = stage.entry(role="s", tokens=50, load=Load("s", 50))
+    stage.append([reply(stage), system, asked(stage)], seen=stage.seen)
+    assert stage.view.tokens < 12_000
+
+
 def test_the_tail_behind_a_checkpoint_is_scaled_by_what_was_learned(stage: Stage) -> None:
     """With the fixed part of the requests, and called an estimate."""
     begun(stage)

@@ -61,6 +61,25 @@ def test_no_later_report_is_looked_at(tmp_path: Path) -> None:
     assert first[15]["predicted_next"] != second[15]["predicted_next"]
 
 
+def test_a_report_holds_what_its_own_replys_searches_found(tmp_path: Path) -> None:
+    """It is that of the reply's last pass: searches in front of it are in, what the reply said then comes on top."""
+    search = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "pins"}}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": LINE}]}
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": LINE}]}
+    usage = [
+        {"prefix": 1, "produced": [1], "total_input": 10_000, "output": 20, "reasoning": 0},
+        {"prefix": 3, "produced": [3, 4, 5], "total_input": 25_000, "output": 40, "reasoning": 0},
+        {"prefix": 7, "produced": [7], "total_input": 25_040, "output": 20, "reasoning": 0},
+    ]
+    messages = [asked, said, asked, search, search, said, asked, said]
+    body = {"format": "openai-responses", "model": "gpt-5.5", "messages": messages, "usage": usage}
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(body), encoding="utf-8")
+    first, second, _ = predict_usage(read_recording(path))
+    assert first["predicted_next"] == pytest.approx(10_030, abs=20)
+    assert second["predicted_next"] == pytest.approx(25_030, abs=20)
+
+
 MOST_BYTES = 600_000
 SMALL_LOGS = [one for one in logs() if one.path.stat().st_size < MOST_BYTES]
 

@@ -27,7 +27,7 @@ from precompact_shared.engine.estimate import (
     span_of,
     unpack,
 )
-from precompact_shared.engine.tokens import IMAGE_TOKENS
+from precompact_shared.engine.tokens import IMAGE_TOKENS, count_message
 from precompact_shared.engine.types import Format, Message
 from tests.support.recordings import Recording, cases, needs_recordings
 
@@ -222,6 +222,30 @@ def test_reasoning_stays_when_the_user_only_steers() -> None:
     tool = load_of(Format.OPENAI_RESPONSES, {"type": "function_call_output", "call_id": "1", "output": "ok"})
     steered = span_of([reply("Looking."), tool, asked("And mind the tests.")])
     assert predict(state, GPT, steered).tokens > 25_000
+
+
+def test_system_text_behind_a_reply_belongs_to_the_turn_that_begins() -> None:
+    """Clients put it in front of the user's message: the reasoning before leaves. Behind a result it only steers."""
+    state = reported(GPT, 20_000, reasoned=5_000)
+    told = load_of(Format.OPENAI_RESPONSES, {"role": "developer", "content": "Ask before you write."})
+    tool = load_of(Format.OPENAI_RESPONSES, {"type": "function_call_output", "call_id": "1", "output": "ok"})
+    begun = span_of([reply("Done."), told, asked("Now the next thing.")])
+    steered = span_of([reply("Looking."), tool, told, asked("And mind the tests.")])
+    assert predict(state, GPT, begun).tokens < 20_100
+    assert predict(state, GPT, steered).tokens > 25_000
+
+
+def test_what_the_providers_own_searches_found_is_expected() -> None:
+    """The prompt holds it and no entry does, so no entry's size does either. One that tells no action found nothing."""
+    state, silent = reported(GPT, 20_000, reasoned=0), {"type": "web_search_call", "status": "completed"}
+    searched = {**silent, "action": {"type": "search", "query": "pinned twice"}}
+    one, none = load_of(Format.OPENAI_RESPONSES, searched), load_of(Format.OPENAI_RESPONSES, silent)
+    found = predict(state, GPT, span_of([one, one, reply("Found.")])).tokens
+    assert found - predict(state, GPT, span_of([none, none, reply("Found.")])).tokens == pytest.approx(
+        2 * GPT.search, abs=60
+    )
+    assert GPT.search > 5_000
+    assert count_message(Format.OPENAI_RESPONSES, searched, "gpt-5.5") < 60
 
 
 def test_a_model_that_keeps_its_reasoning_is_found_out() -> None:
