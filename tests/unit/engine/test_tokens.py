@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import socket
-import sys
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -128,13 +127,48 @@ def test_pieces_change_the_count_by_less_than_a_thousandth(monkeypatch: pytest.M
         assert abs(count_text(whole) - exact) <= exact / 1_000
 
 
-def test_very_long_text_is_sampled_and_close(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_long_text_what_lies_behind_is_sampled_and_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within two per cent, for text whose kind changes on the way."""
     text = PROSE * 9_000 + "0123456789abcdef" * 70_000 + "word " * 60_000
-    assert len(text) > tokenizer.SAMPLE_ABOVE_CHARS
-    sampled = count_text(text)
-    monkeypatch.setattr(tokenizer, "SAMPLE_ABOVE_CHARS", sys.maxsize)
-    assert sampled == pytest.approx(count_text(text), rel=0.02)
+    exact = count_text(text)
+    monkeypatch.setattr(tokenizer, "SAMPLE_ABOVE_CHARS", 300_000)
+    assert len(text) > 300_000 + tokenizer.SAMPLED_PIECES * tokenizer.SAMPLED_PIECE_CHARS
+    assert count_text(text) != exact
+    assert count_text(text) == pytest.approx(exact, rel=0.02)
+
+
+def test_a_little_more_text_is_never_less_where_sampling_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was counted up to there stays counted."""
+    text = "汉字" * 60_000 + PROSE * 1_000
+    monkeypatch.setattr(tokenizer, "SAMPLE_ABOVE_CHARS", 120_000)
+    monkeypatch.setattr(tokenizer, "SAMPLED_PIECES", 4)
+    monkeypatch.setattr(tokenizer, "SAMPLED_PIECE_CHARS", 1_000)
+    lengths = [110_000, 119_999, 120_000, 120_001, 123_999, 124_000, 124_001, 130_000, len(text)]
+    counts = [count_text(text[:length]) for length in lengths]
+    assert counts == sorted(counts)
+
+
+def test_up_to_five_million_characters_nothing_is_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole is the sum of its lines."""
+    monkeypatch.setattr(tokenizer, "_samples", None)
+    text = (PROSE * (5_000_000 // len(PROSE) + 1))[:5_000_000]
+    rest = text[len(text) // len(PROSE) * len(PROSE) :]
+    exact = count_text(PROSE) * (len(text) // len(PROSE)) + count_text(rest)
+    assert count_text(text) == pytest.approx(exact, rel=0.001)
+
+
+def test_a_long_run_of_one_letter_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pieces are all alike: megabytes of it take no longer than one piece."""
+    counted: list[str] = []
+    count = tokenizer._count_piece
+
+    def noted(piece: str) -> int:
+        counted.append(piece)
+        return count(piece)
+
+    monkeypatch.setattr(tokenizer, "_count_piece", noted)
+    assert count_text("a" * 5_000_000) == 625_000
+    assert [len(piece) for piece in counted if piece] == [tokenizer.PIECE_CHARS]
 
 
 @given(st.text(max_size=50))
