@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from precompact_cli.entries import Entries
+from precompact_cli.logs.shelf import is_held
 from precompact_cli.recording import Recording
 from precompact_shared.engine.catalogue import Catalogue, Touch, arguments_of, files_of
 from precompact_shared.engine.clearing import ClearingRule, NothingToClear, plan_clearing
@@ -16,7 +17,7 @@ from precompact_shared.engine.types import Entry
 from precompact_shared.prices import MILLION, known_price
 
 MOST_CLEARED_ENTRIES = 20_000
-"""A longer history is no context; what clearing would save of it says nothing."""
+"""A longer history is no context, nor one that does not fit in memory; what clearing would save of it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def find_waste(recording: Recording, entries: Entries, presets: list[Preset], ca
     reads = _Reads()
     for one in each_tool_result(recording.format, entries, catalogue):
         reads.take(one)
-    held = entries[:] if len(entries) <= MOST_CLEARED_ENTRIES else []
+    is_context = len(entries) <= MOST_CLEARED_ENTRIES and is_held(recording.messages)
+    held = entries[:] if is_context else []
     return Waste(
         dead=reads.dead,
         rereads=reads.repeated(),
@@ -90,6 +92,11 @@ def count_sent(recording: Recording, entries: Entries) -> Sent:
         largest_at=largest_at,
         again_usd=_price_of(recording.model, again),
     )
+
+
+def load_prices() -> None:
+    """Loads the tables, which take much memory for a moment: the less there is else, the better."""
+    known_price("none")
 
 
 def _price_of(model: str | None, tokens: int) -> tuple[float, float] | None:

@@ -23,7 +23,7 @@ from precompact_cli.logs.events import (
     Stamp,
 )
 from precompact_cli.logs.session import Boundary, Branch, Session
-from precompact_cli.logs.shelf import Shelf
+from precompact_cli.logs.shelf import Cellar, Shelf, Stretch
 from precompact_shared.engine.formats import InvalidEntry, facts
 from precompact_shared.engine.types import Format, Message
 
@@ -44,7 +44,8 @@ def assemble(events: Iterable[Event], *, tool: str, wire: Format) -> Session:
 class _Making:
     def __init__(self, tool: str, wire: Format) -> None:
         self._tool, self._wire = tool, wire
-        self._threads: dict[str, _Thread] = {"": _Thread(wire)}
+        self._cellar = Cellar()
+        self._threads: dict[str, _Thread] = {"": _Thread(wire, self._cellar)}
         self._counts: Counter[Happened] = Counter()
         self._skipped: Counter[str] = Counter()
         self._damage: list[Damaged] = []
@@ -63,7 +64,7 @@ class _Making:
             case Left():
                 self._threads[""].leave(event)
             case _:
-                thread = self._threads.setdefault(event.thread, _Thread(self._wire))
+                thread = self._thread(event.thread)
                 if (damage := thread.take(event)) is not None:
                     self._note(damage)
 
@@ -80,6 +81,11 @@ class _Making:
             damaged=self._damaged,
         )
 
+    def _thread(self, name: str) -> _Thread:
+        if name not in self._threads:
+            self._threads[name] = _Thread(self._wire, self._cellar)
+        return self._threads[name]
+
     def _note(self, damage: Damaged) -> None:
         self._damaged += 1
         if len(self._damage) < NAMED_DAMAGE:
@@ -91,14 +97,20 @@ class _Thread:
     """One thread in the making. `refused` holds the places, as the reader counts, of what is no message."""
 
     wire: Format
+    cellar: Cellar
     said: int = 0
     refused: list[int] = field(default_factory=list)
-    messages: Shelf = field(default_factory=Shelf)
+    messages: Shelf = field(init=False)
+    inserted: Shelf = field(init=False)
+    """What all boundaries put in."""
     stamps: list[Stamp] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
     opened: Opened = field(default_factory=Opened)
+
+    def __post_init__(self) -> None:
+        self.messages, self.inserted = Shelf(self.cellar), Shelf(self.cellar)
 
     def take(self, event: Said | Called | Compacted | Rewound | Opened) -> Damaged | None:
         """Adds an event; the damage it turns out to be."""
@@ -156,13 +168,15 @@ class _Thread:
 
     def _compact(self, event: Compacted) -> Damaged | None:
         whys = [_refusal(self.wire, one) for one in event.insert]
-        good = tuple(one for one, why in zip(event.insert, whys, strict=True) if why is None)
-        at = len(self.messages)
+        at, start = len(self.messages), len(self.inserted)
+        for one, why in zip(event.insert, whys, strict=True):
+            if why is None:
+                self.inserted.append(one)
         self.boundaries.append(
             Boundary(
                 at=at,
                 kept_from=min(self._place(event.kept_from), at),
-                insert=good,
+                insert=Stretch((self.inserted, start, len(self.inserted))),
                 line=event.line,
                 stamp=event.at,
                 trigger=event.trigger,

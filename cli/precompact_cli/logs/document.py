@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from precompact_cli.logs.events import Damaged, Head
-from precompact_cli.logs.lines import CUT_SHORT
+from precompact_cli.logs.lines import CUT_SHORT, parse_json
 
 CHUNK_BYTES = 256 * 1024
 _STEP = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 """A whole string, a bracket, or the quote of a string that does not end here."""
+_WITHIN = re.compile(rb'"|\\.?', re.DOTALL)
+"""In a string: its end, or an escaped byte, if that has been read."""
+_OUTSIDE = re.compile(rb'["{}\[\]]')
+_NEAR_BYTES = 1024 * 1024
+"""A value larger than this is measured first, so that it is never held in pieces."""
 _BLANK = b" \t\r\n"
 _SCALAR_END = re.compile(rb"[,\]}\s]")
 
@@ -27,6 +31,10 @@ class Found:
     value: Any
     line: int
     is_item: bool
+
+
+class _Large(Exception):
+    """The value is to be measured before it is read."""
 
 
 class _Broken(Exception):
@@ -100,7 +108,7 @@ class _Unreadable:
 
 def _parsed(raw: bytes) -> Any:
     try:
-        return json.loads(raw.decode())
+        return parse_json(raw)
     except (ValueError, RecursionError):
         return _Unreadable()
 
@@ -113,9 +121,11 @@ class _Source:
         self._stream = stream
         self._held = b""
         self._at = 0
+        self._offset = 3
+        """Where in the stream the held bytes begin."""
         self.line = 1
         if stream.read(3) != b"\xef\xbb\xbf":
-            stream.seek(0)
+            self._offset = stream.seek(0)
 
     def peek(self) -> bytes:
         """The next byte that is not blank. EOFError at the end."""
@@ -137,21 +147,32 @@ class _Source:
     def value(self) -> bytes:
         """The bytes of the value that comes next, balanced; whether they are JSON is another question."""
         first = self.peek()
-        end = (
-            self._string_end()
-            if first == b'"'
-            else self._nested_end()
-            if first in b"{["
-            else self._scalar_end()
-        )
-        found = self._held[self._at : end]
+        try:
+            end = (
+                self._string_end()
+                if first == b'"'
+                else self._nested_end()
+                if first in b"{["
+                else self._scalar_end()
+            )
+        except _Large:
+            found = self._large_value()
+        else:
+            found, self._at = self._held[self._at : end], end
         self.line += found.count(b"\n")
-        self._at = end
         return found
+
+    def _large_value(self) -> bytes:
+        start, self._held = self._offset + self._at, b""
+        self._stream.seek(start)
+        size = _measure(self._stream)
+        self._stream.seek(start)
+        self._offset, self._at = start + size, 0
+        return self._stream.read(size)
 
     def _string_end(self) -> int:
         while (match := _STEP.match(self._held, self._at)) is None or match[0] == b'"':
-            self._more()
+            self._more_of_it()
         return match.end()
 
     def _nested_end(self) -> int:
@@ -160,7 +181,7 @@ class _Source:
             match = _STEP.search(self._held, place)
             if match is None or match[0] == b'"':
                 place = match.start() if match else len(self._held)
-                place -= self._more()
+                place -= self._more_of_it()
                 continue
             place = match.end()
             depth += (match[0] in b"{[") - (match[0] in b"}]")
@@ -174,10 +195,32 @@ class _Source:
             raise _Broken
         return match.start()
 
+    def _more_of_it(self) -> int:
+        if len(self._held) - self._at > _NEAR_BYTES:
+            raise _Large
+        return self._more()
+
     def _more(self) -> int:
         """Reads on, twice as much each time a value will not end; drops what is behind, and says how much."""
         new = self._stream.read(max(CHUNK_BYTES, len(self._held) - self._at))
         if not new:
             raise EOFError
         dropped, self._held, self._at = self._at, self._held[self._at :] + new, 0
+        self._offset += dropped
         return dropped
+
+
+def _measure(stream: BinaryIO) -> int:
+    """Bytes of the string, list or object that begins here, to where its brackets are even. EOFError at the end."""
+    depth, is_text, is_escaped, before = 0, False, False, 0
+    while chunk := stream.read(CHUNK_BYTES):
+        place, is_escaped = int(is_escaped), False
+        while (match := (_WITHIN if is_text else _OUTSIDE).search(chunk, place)) is not None:
+            place, byte = match.end(), match[0]
+            is_escaped = byte == b"\\"  # its last byte: what is escaped comes with the next
+            is_text ^= byte == b'"'
+            depth += (byte in b"{[") - (byte in b"}]")
+            if not (depth or is_text) and not is_escaped:
+                return before + place
+        before += len(chunk)
+    raise EOFError

@@ -6,12 +6,19 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+import msgspec
+
 from precompact_cli.logs.events import Damaged, Head
 
 HEAD_BYTES = 4 * 1024 * 1024
 HEAD_LINES = 64
 """A log is recognised by so much of it: enough to get past some damaged lines."""
 
+_NEAR_BYTES = 1024 * 1024
+"""A line up to this size is read at once."""
+_BLANK = b" \t\r\n\0\xef\xbb\xbf"
+_BLANK_BYTES = 64
+"""Where these are not blank, the line is not."""
 _SKIPPED_BYTES = 64 * 1024
 """Read at a time of a line that is passed over."""
 CUT_SHORT = "the file ends in the middle"
@@ -26,14 +33,31 @@ Line = tuple[int, dict[str, Any]]
 def read_objects(stream: BinaryIO) -> Iterator[Line | Damaged]:
     """Each line's number, from 1, with its object; what is none is damaged. Blank lines are passed over."""
     stream.seek(0)
-    for number, raw in enumerate(stream, 1):
-        if not raw.strip(b" \t\r\n\0\xef\xbb\xbf"):
-            continue
-        found = parse_object(raw)
+    number = 0
+    while raw := _read_line(stream):
+        number += 1
+        is_whole = raw.endswith(b"\n")
+        found = parse_object(raw) if raw[:_BLANK_BYTES].strip(_BLANK) or raw.strip(_BLANK) else None
+        del raw  # a large line would be there twice
         if isinstance(found, str):
-            yield Damaged(number, found if raw.endswith(b"\n") else CUT_SHORT)
-        else:
+            yield Damaged(number, found if is_whole else CUT_SHORT)
+        elif found is not None:
             yield number, found
+            del found
+
+
+def _read_line(stream: BinaryIO) -> bytes:
+    """The next line with its end; a large one is measured first, so that it is never held in pieces."""
+    line = stream.readline(_NEAR_BYTES)
+    if len(line) < _NEAR_BYTES or line.endswith(b"\n"):
+        return line
+    start, size = stream.tell() - len(line), len(line)
+    while chunk := stream.readline(_SKIPPED_BYTES):
+        size += len(chunk)
+        if chunk.endswith(b"\n"):
+            break
+    stream.seek(start)
+    return stream.read(size)
 
 
 def read_head(stream: BinaryIO) -> Head:
@@ -57,7 +81,7 @@ def _behind_line(stream: BinaryIO) -> bytes:
 def parse_object(raw: bytes) -> dict[str, Any] | str:
     """The object in these bytes, or why there is none."""
     try:
-        found = json.loads(raw.decode("utf-8-sig"))
+        found = parse_json(raw)
     except UnicodeDecodeError:
         return "no UTF-8 text"
     except ValueError:
@@ -65,6 +89,16 @@ def parse_object(raw: bytes) -> dict[str, Any] | str:
     except RecursionError:
         return "nested too deep"
     return found if isinstance(found, dict) else "no JSON object"
+
+
+def parse_json(raw: bytes) -> Any:
+    """The value in these bytes. Raises ValueError and RecursionError. A large one is not copied on the way."""
+    if len(raw) > _NEAR_BYTES:
+        try:
+            return msgspec.json.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            pass  # `json` takes more, and knows what is wrong
+    return json.loads(raw.decode("utf-8-sig"))
 
 
 def record(value: Any) -> dict[str, Any]:

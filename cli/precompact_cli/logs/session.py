@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from precompact_cli.logs.events import Called, Damaged, Happened, Stamp
+from precompact_cli.logs.shelf import Stretch
 from precompact_shared.engine.types import Format, Message
 
 
@@ -17,7 +18,7 @@ class Boundary:
     at: int
     """Length of the history when it happened."""
     kept_from: int
-    insert: tuple[Message, ...]
+    insert: Sequence[Message]
     line: int
     stamp: Stamp = None
     trigger: str | None = None
@@ -93,7 +94,7 @@ class Session:
             return self.history()
         end = self.boundaries[0].at
         calls = tuple(call for call in self.calls if max((call.prefix - 1, *call.produced)) < end)
-        return View(self.messages[:end], self.stamps[:end], calls)
+        return View(Stretch((self.messages, 0, end)), self.stamps[:end], calls)
 
     def after(self) -> View:
         """The context behind the last boundary: what it inserted, what it kept and what followed."""
@@ -102,7 +103,7 @@ class Session:
         last = self.boundaries[-1]
         shift = len(last.insert) - last.kept_from
         return View(
-            [*last.insert, *self.messages[last.kept_from :]],
+            Stretch((last.insert, 0, len(last.insert)), (self.messages, last.kept_from, len(self.messages))),
             [*(last.stamp for _ in last.insert), *self.stamps[last.kept_from :]],
             tuple(_moved(call, shift) for call in self.calls if call.prefix >= last.kept_from),
             measured_from=last.at + shift,

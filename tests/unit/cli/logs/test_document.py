@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from precompact_cli.logs import document
 from precompact_cli.logs.document import Found, read_document
 from precompact_cli.logs.events import Damaged
-from precompact_cli.logs.shelf import Shelf
+from precompact_cli.logs.shelf import Cellar, Shelf, Stretch, is_held
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=12),
@@ -77,7 +77,7 @@ def test_what_is_no_document_ends_in_damage(raw: bytes) -> None:
 )
 def test_a_shelf_is_a_list_wherever_it_keeps_its_messages(messages: list[dict[str, Any]], held: int) -> None:
     """Places, slices, iteration, and what was cut off."""
-    shelf = Shelf(held)
+    shelf = Shelf(Cellar(held))
     for message in messages:
         shelf.append(message)
     assert list(shelf) == messages
@@ -89,3 +89,46 @@ def test_a_shelf_is_a_list_wherever_it_keeps_its_messages(messages: list[dict[st
     assert list(shelf) == [*messages[:1], {"new": 1}]
     with pytest.raises(IndexError):
         shelf[len(shelf)]
+
+
+@settings(max_examples=60)
+@given(sizes=st.lists(st.integers(0, 6), min_size=1, max_size=3), held=st.sampled_from([0, 60, 10_000]))
+def test_stretches_of_several_shelves_are_a_list(sizes: list[int], held: int) -> None:
+    """All of them share their memory and their file."""
+    cellar, whole, parts = Cellar(held), list[dict[str, int]](), list[tuple[Shelf, int, int]]()
+    for number, size in enumerate(sizes):
+        shelf = Shelf(cellar)
+        for place in range(size + 2):
+            shelf.append({"shelf": number, "place": place})
+        whole += list(shelf)[1 : size + 1]
+        parts.append((shelf, 1, size + 1))
+    stretch = Stretch(*parts)
+    assert list(stretch) == [stretch[place] for place in range(len(stretch))] == stretch[:] == whole
+    assert stretch[1:-1] == whole[1:-1]
+    assert is_held(stretch) or held <= 60
+    assert not (is_held(stretch) and held == 0)
+    with pytest.raises(IndexError):
+        stretch[len(stretch)]
+
+
+@pytest.mark.parametrize("message", [{"a": "\ud83d"}, {"a": 10**40}, {"a": 1.5, "b": [None, True, "é\0"]}])
+def test_a_shelf_gives_back_whatever_json_can_hold(message: dict[str, Any]) -> None:
+    """Halves of characters and large numbers too."""
+    shelf = Shelf(Cellar(0))
+    shelf.append(message)
+    assert shelf[0] == message
+
+
+@settings(max_examples=60)
+@given(items=st.lists(ANY, max_size=5), after=ANY, chunk=st.integers(1, 40), near=st.integers(0, 30))
+def test_large_values_are_measured_before_they_are_read(
+    items: list[Any], after: Any, chunk: int, near: int
+) -> None:
+    """And are the same then, whatever the chunks."""
+    raw = json.dumps({"messages": [items, *items], "z": [after], "y": 1}, indent=1).encode()
+    whole = parts(raw)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(document, "CHUNK_BYTES", chunk)
+        patched.setattr(document, "_NEAR_BYTES", near)
+        assert parts(raw) == whole
+        assert isinstance(parts(raw[:-1])[-1], Damaged)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from precompact_cli.logs.opening import read_log
-from precompact_cli.logs.shelf import Shelf
+from precompact_cli.logs.shelf import Cellar
 from tests.unit.cli.logs import test_chat_tools as chat
 from tests.unit.cli.logs import test_claude_code as claude
 from tests.unit.cli.logs import test_codex as codex
@@ -96,7 +96,7 @@ def test_a_log_three_times_as_long_takes_no_more_memory(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Messages go to a file of their own early here, so that the reader's own memory shows."""
-    monkeypatch.setattr(Shelf.__init__, "__defaults__", (100_000,))
+    monkeypatch.setattr(Cellar.__init__, "__defaults__", (100_000,))
     short, long = (write(tmp_path / str(entries), entries) for entries in (SHORT, LONG))
     least, most = _peak(short, SHORT), _peak(long, LONG)
     assert most - least < MOST_BYTES
