@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from precompact_api.clearing import Held, joined
-from precompact_api.repairs import read_entries
+from precompact_api.ingest import OFF_LOOP_BYTES
 from precompact_api.service import Service
 from precompact_shared.engine.edits import apply_context
 from precompact_shared.engine.oversized import shortening_edits
@@ -24,26 +27,54 @@ _WRITTEN_BY_OTHERS = frozenset("ut")
 _ASSISTANT = "a"
 
 
+@dataclass(frozen=True, slots=True)
+class _Shortened:
+    """One entry as it is shown from now on, and what that saves."""
+
+    seq: int
+    edits: tuple[Edit, ...]
+    saved_tokens: int
+
+
 async def shorten_tail(service: Service, view: SessionView, start: int, held: Held, rule: CutRule) -> Held:
     """What stands, with the edits that shorten huge texts behind `start` which the model has answered.
 
     Cleared entries stay as they are. Each shortened one is recorded like a cleared one, with what it saves: later
-    checkpoints carry it on, a rewrite or redaction ends it.
+    checkpoints carry it on, a rewrite or redaction ends it. Large texts are cut and counted on a thread.
     """
     if not rule.huge_characters:
         return held
     metas = await _read_metas(service, view, start)
     heavy = [seq for seq in _heavy(metas, start, rule) if seq not in held.saved]
-    entries = await read_entries(service, view, heavy)
-    edits = {entry.seq: shortening_edits(entry, rule) for entry in entries}
-    saved = {entry.seq: _saving(view, entry, edits[entry.seq]) for entry in entries}
-    chosen = {seq: tokens for seq, tokens in saved.items() if edits[seq] and tokens > 0}
-    if not chosen:
+    found = await _shorten(service, view, heavy, rule)
+    if not found:
         return held
-    digests = {seq: metas[seq - start].digest for seq in chosen}
+    digests = {one.seq: metas[one.seq - start].digest for one in found}
     known = replace(held.frozen, digests={**held.frozen.digests, **digests})
-    new = [edit for seq in chosen for edit in edits[seq]]
-    return Held(known, joined(held.edits, new), {**held.saved, **chosen})
+    new = [edit for one in found for edit in one.edits]
+    return Held(
+        known, joined(held.edits, new), {**held.saved, **{one.seq: one.saved_tokens for one in found}}
+    )
+
+
+async def _shorten(
+    service: Service, view: SessionView, seqs: Sequence[int], rule: CutRule
+) -> list[_Shortened]:
+    """Of those entries that are still there, the ones that are shorter so."""
+    if not seqs:
+        return []
+    stored = await service.read(reading.bodies(service.session(view.tenant, view.session), seqs))
+    bodies = [(seq, body) for seq, body in zip(seqs, stored, strict=True) if body is not None]
+    if sum(len(body) for _, body in bodies) > OFF_LOOP_BYTES:
+        return await asyncio.to_thread(_shortened, view, bodies, rule)
+    return _shortened(view, bodies, rule)
+
+
+def _shortened(view: SessionView, bodies: Iterable[tuple[int, bytes]], rule: CutRule) -> list[_Shortened]:
+    entries = (Entry(seq, msgspec.json.decode(body), 0) for seq, body in bodies)
+    edited = ((entry, edits) for entry in entries if (edits := shortening_edits(entry, rule)))
+    found = (_Shortened(entry.seq, edits, _saving(view, entry, edits)) for entry, edits in edited)
+    return [one for one in found if one.saved_tokens > 0]
 
 
 async def _read_metas(service: Service, view: SessionView, start: int) -> list[EntryMeta]:
