@@ -125,6 +125,12 @@ class ProviderSpec(Frozen):
         return self
 
     @property
+    def place(self) -> str:
+        """Whose server, and by which key: limits are of these, and of a model there."""
+        told = (self.name, self.platform, self.base_url, self.region, self.key_ref)
+        return "|".join(part or "" for part in told)
+
+    @property
     def writer(self) -> str:
         """The model that writes; empty where there is none."""
         return self.model or ""

@@ -10,6 +10,7 @@ from precompact_shared.errors import PrecompactError
 from precompact_standin.scenario import Fault, FaultKind
 from precompact_worker.providers.verdicts import (
     ProviderFailed,
+    ProviderLimited,
     ProviderMisconfigured,
     ProviderOverflow,
     ProviderRefused,
@@ -101,14 +102,14 @@ STATUS: tuple[Case, ...] = (
     Case(
         id="rate-limit",
         fault=_fault(K.RATE_LIMITED, retry_after="7"),
-        ends=by_dialect(ProviderFailed, "rate_limit_error", "ThrottlingException", "rate_limit_exceeded"),
+        ends=by_dialect(ProviderLimited, "rate_limit_error", "ThrottlingException", "rate_limit_exceeded"),
     ),
     Case(
         id="spent",
         fault=_fault(K.SPEND_LIMITED),
         ends={
             **by_dialect(ProviderMisconfigured, "enforced_spend_limit_reached", "", "insufficient_quota"),
-            Dialect.AWS: End(ProviderFailed, "ThrottlingException"),
+            Dialect.AWS: End(ProviderLimited, "ThrottlingException"),
         },
     ),
     *(
@@ -321,7 +322,7 @@ ANSWER: tuple[Case, ...] = (
         id="failed-by-limit",
         where="answer",
         fault=_fault(K.FAILED, code="rate_limit_exceeded"),
-        ends={Dialect.RESPONSES: End(ProviderFailed, "rate_limit_exceeded")},
+        ends={Dialect.RESPONSES: End(ProviderLimited, "rate_limit_exceeded")},
     ),
     Case(
         id="failed-by-policy",
@@ -393,7 +394,7 @@ WAY: tuple[Case, ...] = (
         id="limit-in-the-stream",
         where="stream",
         fault=_fault(K.ERROR_EVENT, code="rate_limit_error"),
-        ends={Dialect.ANTHROPIC: End(ProviderFailed, "rate_limit_error")},
+        ends={Dialect.ANTHROPIC: End(ProviderLimited, "rate_limit_error")},
     ),
     Case(
         id="wrong-request-in-the-stream",
@@ -405,7 +406,7 @@ WAY: tuple[Case, ...] = (
         id="throttled-in-the-stream",
         where="stream",
         fault=_fault(K.ERROR_EVENT, code="throttlingException"),
-        ends={Dialect.AWS: End(ProviderFailed, "throttlingException")},
+        ends={Dialect.AWS: End(ProviderLimited, "throttlingException")},
     ),
     Case(
         id="too-long-in-the-stream",

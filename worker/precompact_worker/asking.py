@@ -18,7 +18,12 @@ from precompact_worker.planning import Nothing, Wishes
 from precompact_worker.prompting import problem_of
 from precompact_worker.providers.base import Amends, Provider, Reply, Request
 from precompact_worker.providers.extractive import Extractive
-from precompact_worker.providers.verdicts import ProviderTimeout
+from precompact_worker.providers.verdicts import (
+    ProviderFailed,
+    ProviderHeld,
+    ProviderLimited,
+    ProviderTimeout,
+)
 from precompact_worker.providers.writing import Writer
 
 log = get_logger()
@@ -63,7 +68,7 @@ class Chain:
                 reason=step.reason.value,
             )
             if step.action is not Action.ASK_NEXT:
-                raise failures[step.by]
+                raise _deciding(failures, failures[step.by])
         raise Nothing("no_provider")
 
     async def _next(self, failures: Sequence[PrecompactError], left: Sequence[Provider]) -> Step:
@@ -79,6 +84,9 @@ class Chain:
         try:
             async with asyncio.timeout(max(0.0, (deadline_s - self.now_s()) * TIME_SHARE)):
                 return await ask_one(provider, request, book, covered_tokens)
+        except ProviderLimited as limit:
+            await book.hold_back(limit.retry_after_s)
+            raise
         except TimeoutError:
             book.name_cancelled(since, ProviderTimeout.code)
             raise ProviderTimeout from None
@@ -86,6 +94,13 @@ class Chain:
             if len(book.calls) > since:
                 book.calls[-1].outcome = failure.reason
             raise
+
+
+def _deciding(failures: Sequence[PrecompactError], longest: PrecompactError) -> PrecompactError:
+    """The failure that decides what becomes of the job: held back it was only if nobody was asked."""
+    if isinstance(longest, ProviderHeld) and not all(isinstance(one, ProviderHeld) for one in failures):
+        return ProviderFailed(retry_after_s=longest.retry_after_s, reason=longest.code)
+    return longest
 
 
 def ahead_of(left: Sequence[Provider]) -> Ahead:

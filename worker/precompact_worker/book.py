@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import msgspec
 
@@ -67,6 +68,8 @@ class Call:
     request_id: str | None = None
     took_s: float = 0.0
     choice: Choice | None = None
+    place: str | None = None
+    """Where rate limits hold; None where there are none."""
 
 
 UNFINISHED = frozenset({BEGUN, CANCELLED, "timeout", "provider_timeout", "unreachable", "cut_off"})
@@ -87,6 +90,18 @@ def _free(_model: str) -> Price | None:
     return None
 
 
+class Holding(Protocol):
+    """Who knows which providers asked to be left alone."""
+
+    async def keep_away(self, place: str) -> None:
+        """Raises where the provider at this place is to be left alone."""
+        ...
+
+    async def note(self, place: str, for_s: float) -> None:
+        """The provider at this place asked to be left alone for so long."""
+        ...
+
+
 @dataclass(slots=True)
 class Book:
     """The calls of one attempt, in order. `now_s` is a monotonic clock, `price_of` tells what a model costs."""
@@ -97,6 +112,8 @@ class Book:
     calls: list[Call] = field(default_factory=list)
     note: Callable[[], Awaitable[None]] | None = None
     """Writes the records to the ledger: before each paid call, so that it is known even if this process dies."""
+    holds: Holding | None = None
+    """Asked before the first call at a place."""
 
     @contextmanager
     def open(self, provider: str, model: str | None = None, *, mode: str = "code") -> Iterator[Call]:
@@ -113,14 +130,25 @@ class Book:
 
     @asynccontextmanager
     async def pay(
-        self, provider: str, model: str | None, *, mode: str, expected: Usage, choice: Choice | None = None
+        self,
+        provider: str,
+        model: str | None,
+        *,
+        mode: str,
+        expected: Usage,
+        choice: Choice | None = None,
+        place: str | None = None,
     ) -> AsyncIterator[Call]:
         """A new call that costs: in the ledger before it is made. Raises what the ledger does, and then it was not made.
 
-        An error of ours names the outcome.
+        An error of ours names the outcome. `place`: whose server and key. Where other jobs were told to stay away from
+        it, the first call there raises `ProviderHeld` and is no call; what has begun goes on.
         """
+        place = place and f"{place}|{model or ''}"
+        if self.holds and place and all(one.place != place for one in self.calls):
+            await self.holds.keep_away(place)
         with self.open(provider, model, mode=mode) as call:
-            call.expected, call.choice = expected, choice
+            call.expected, call.choice, call.place = expected, choice, place
             await self._announce(call)
             try:
                 yield call
@@ -136,6 +164,11 @@ class Book:
         except BaseException:  # also a cancellation: nothing was sent, so that nothing is to be paid
             call.outcome = NOT_SENT
             raise
+
+    async def hold_back(self, for_s: float) -> None:
+        """The last call met a rate limit: nobody who can wait calls there for so long."""
+        if self.holds and self.calls and self.calls[-1].place:
+            await self.holds.note(self.calls[-1].place, for_s)
 
     def name_cancelled(self, since: int, outcome: str) -> None:
         """Says of the calls from the given place on that were cut short why they were."""

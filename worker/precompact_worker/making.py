@@ -21,6 +21,7 @@ from precompact_worker.clearing import draft_clearing, enough_clearing, may_clea
 from precompact_worker.counter import StoreCounter
 from precompact_worker.drafting import Candidate, Material, Written, draft, gather, token_factor
 from precompact_worker.grounds import ground_of
+from precompact_worker.holds import Holds
 from precompact_worker.lease import LeaseLost
 from precompact_worker.loading import add_originals, take_snapshot
 from precompact_worker.patience import patiently
@@ -48,6 +49,7 @@ class Making:
         self._view = view
         self._wishes = wishes
         self._book = book
+        book.holds = Holds(tools.store, tools.session.keys.tenant, job.jid, self._is_urgent)
         self._specs: Sequence[ProviderSpec] = chain_of(tools.policy, tools.settings)
 
     async def snapshot(self, refreshed: CandidateTag | None) -> Snapshot:

@@ -12,7 +12,7 @@ from precompact_shared.engine.recovery import wait_s
 from precompact_shared.errors import PrecompactError, Retryable
 from precompact_worker.checking import SummaryRejected
 from precompact_worker.planning import Nothing, Unsupported
-from precompact_worker.providers.verdicts import ProviderFailed
+from precompact_worker.providers.verdicts import ProviderFailed, ProviderHeld
 
 DELAY_FIRST_MS = 500
 DELAY_MOST_MS = 60_000
@@ -50,6 +50,8 @@ def outcome_of(error: BaseException, attempt: int, *, urgent: bool) -> Outcome:
             return Outcome(Ending.DEAD, "unsupported")
         case InvalidEntry():
             return Outcome(Ending.DEAD, "invalid_entry")
+        case ProviderHeld():  # nobody was asked: no attempt is spent
+            return Outcome(Ending.RELEASE, error.code, int(wait_s(error.retry_after_s) * 1000))
         case Retryable():
             asked_ms = int(wait_s(error.retry_after_s) * 1000)
             is_patient = isinstance(error, ProviderFailed) and not urgent

@@ -14,7 +14,7 @@ from enum import StrEnum
 from precompact_shared.engine.trigger import URGENT_KINDS
 
 WAIT_MOST_S = 300.0
-"""Whatever a server asks for: some have asked for weeks. An attempt is counted either way."""
+"""Whatever a server asks for: some have asked for weeks."""
 
 
 class Ahead(StrEnum):

@@ -136,6 +136,12 @@ def counted_calls_key(tenant: str) -> str:
     return f"{tenant_key(tenant)}:ui"
 
 
+def hold_key(tenant: str, place: str) -> str:
+    """Stands while a provider asked the tenant to be left alone; `place`: whose server, which key, which model."""
+    digest = hashlib.blake2b(place.encode(), digest_size=12).hexdigest()
+    return f"{PREFIX}:{{p:{tenant}}}:hold:{digest}"
+
+
 def api_key_key(sha256_hex: str) -> str:
     """Hash of an API key, found by the digest of its secret."""
     return f"{PREFIX}:{{keys}}:{sha256_hex}"

@@ -10,7 +10,13 @@ from precompact_shared.errors import Overflow, Permanent, Unavailable
 from precompact_worker.checking import SummaryRejected
 from precompact_worker.outcomes import DELAY_MOST_MS, Ending, outcome_of
 from precompact_worker.planning import Nothing, Unsupported
-from precompact_worker.providers.verdicts import ProviderFailed, ProviderRefused, ProviderTimeout
+from precompact_worker.providers.verdicts import (
+    ProviderFailed,
+    ProviderHeld,
+    ProviderLimited,
+    ProviderRefused,
+    ProviderTimeout,
+)
 from precompact_worker.snapshot import SnapshotGone
 
 
@@ -22,6 +28,8 @@ from precompact_worker.snapshot import SnapshotGone
         (Unsupported(), Ending.DEAD, "unsupported"),
         (InvalidEntry("no_role", "$.role"), Ending.DEAD, "invalid_entry"),
         (ProviderFailed(), Ending.RETRY, "provider_failed"),
+        (ProviderLimited(), Ending.RETRY, "provider_failed"),
+        (ProviderHeld(), Ending.RELEASE, "provider_held"),
         (ProviderTimeout(), Ending.RETRY, "provider_timeout"),
         (ProviderRefused(), Ending.DEAD, "provider_refused"),
         (SnapshotGone(), Ending.RETRY, "snapshot_gone"),
@@ -39,7 +47,7 @@ def test_every_error_has_one_outcome_and_a_reason_that_quotes_nothing(
     """The reason is a code."""
     outcome = outcome_of(error, 1, urgent=True)
     assert (outcome.action, outcome.reason) == (action, reason)
-    assert (outcome.delay_ms > 0) == (action is Ending.RETRY)
+    assert (outcome.delay_ms > 0) == (action in {Ending.RETRY, Ending.RELEASE})
 
 
 def test_pauses_double_up_to_a_minute_and_respect_what_the_provider_asks() -> None:

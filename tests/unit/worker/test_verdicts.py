@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +15,9 @@ from precompact_worker.providers.verdicts import (
     RETRY_MOST_S,
     Failure,
     Finding,
+    ProviderFailed,
+    ProviderLimited,
+    ProviderMisconfigured,
     ProviderTimeout,
     Verdict,
     bounded,
@@ -232,3 +236,28 @@ def test_what_a_server_asks_for_is_bounded(asked: float | None, waits: float) ->
 def test_seconds_milliseconds_and_dates_are_read(headers: dict[str, str], seconds: float | None) -> None:
     """Whatever else it says is taken for nothing."""
     assert retry_after_s(headers, now_s=10.0) == seconds
+
+
+@pytest.mark.parametrize(
+    ("judge", "failure", "kind"),
+    [
+        (anthropic_verdicts, Failure(429, "rate_limit_error", after_s=9), ProviderLimited),
+        (anthropic_verdicts, Failure(429), ProviderLimited),
+        (anthropic_verdicts, Failure(200, "rate_limit_error"), ProviderLimited),
+        (anthropic_verdicts, Failure(200, "throttlingException"), ProviderLimited),
+        (anthropic_verdicts, Failure(529, "overloaded_error"), ProviderFailed),
+        (anthropic_verdicts, Failure(429, "x", "enforced_spend_limit_reached"), ProviderMisconfigured),
+        (openai_verdicts, Failure(429, "requests", "rate_limit_exceeded", after_s=9), ProviderLimited),
+        (openai_verdicts, Failure(429), ProviderLimited),
+        (openai_verdicts, Failure(200, code="slow_down"), ProviderLimited),
+        (openai_verdicts, Failure(503, code="server_is_overloaded"), ProviderFailed),
+        (openai_verdicts, Failure(429, "insufficient_quota", "insufficient_quota"), ProviderMisconfigured),
+    ],
+)
+def test_a_rate_limit_is_told_from_overload_and_from_a_spent_account(
+    judge: ModuleType, failure: Failure, kind: type[PrecompactError]
+) -> None:
+    """It holds for whoever else asks there; in a stream, which began with 200, its type or code says so."""
+    error = error_of(judge.judge_failure(failure))
+    assert type(error) is kind
+    assert pickle.loads(pickle.dumps(error)).facts == error.facts  # noqa: S301 - our own

@@ -34,6 +34,11 @@ class AnthropicSpeaker:
         """As the policy names it."""
         return self._spec.writer
 
+    @property
+    def place(self) -> str:
+        """Whose server, and by which key."""
+        return self._spec.place
+
     async def say(self, ask: Ask, call: Call) -> Said:
         """One message, streamed."""
         return await self.send(self._body(ask), call)

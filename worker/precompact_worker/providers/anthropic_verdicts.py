@@ -8,6 +8,7 @@ from precompact_worker.providers.verdicts import (
     Finding,
     Verdict,
     judge_unanswered,
+    marked_limit,
     retryable,
 )
 
@@ -26,9 +27,10 @@ _STATUS_OF_TYPE = {
 
 def judge_failure(failure: Failure) -> Finding:
     """What a failed call means. An error inside a stream has status 200: then its type decides."""
-    unanswered = judge_unanswered(failure)
-    if unanswered is not None:
-        return unanswered
+    return judge_unanswered(failure) or marked_limit(_judge_answer(failure), failure)
+
+
+def _judge_answer(failure: Failure) -> Finding:
     code = failure.code or failure.type or f"http_{failure.status}"
     if failure.code == "enforced_spend_limit_reached" or failure.type in _CONFIG_TYPES:
         return Finding(Verdict.CONFIG, code)

@@ -49,6 +49,7 @@ class ClientSpeaker:
     counter: Counter
     timeout_s: float
     name: str = "client"
+    place: None = None
 
     async def say(self, ask: Ask, call: Call) -> Said:
         """Waits for the caller's reply. One that is no reply of the protocol is `garbled`."""

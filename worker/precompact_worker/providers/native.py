@@ -61,7 +61,9 @@ class Native:
 
     async def _go(self, way: Way, talk: Talk, size: int, book: Book) -> Opened | Finding:
         """One call, on record."""
-        async with book.pay(self.name, talk.model, mode=MODE, expected=Usage(input_tokens=size)) as call:
+        async with book.pay(
+            self.name, talk.model, mode=MODE, expected=Usage(input_tokens=size), place=self.spec.place
+        ) as call:
             outcome = await self._ask(way, talk, call)
             finding = outcome.finding if isinstance(outcome, Opened) else outcome
             call.outcome = finding.code

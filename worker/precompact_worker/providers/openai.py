@@ -43,6 +43,11 @@ class OpenAISpeaker:
         """As the policy names it."""
         return self._spec.writer
 
+    @property
+    def place(self) -> str:
+        """Whose server, and by which key."""
+        return self._spec.place
+
     async def say(self, ask: Ask, call: Call) -> Said:
         """One reply, streamed."""
         return await self.send(self._chat(ask) if self._spec.api is Api.CHAT else self._respond(ask), call)

@@ -8,6 +8,7 @@ from precompact_worker.providers.verdicts import (
     Finding,
     Verdict,
     judge_unanswered,
+    marked_limit,
     retryable,
 )
 
@@ -49,9 +50,10 @@ _POLICY = frozenset(
 
 def judge_failure(failure: Failure) -> Finding:
     """What a failed call means, or an error event inside a stream (status 200: then code and type decide)."""
-    unanswered = judge_unanswered(failure)
-    if unanswered is not None:
-        return unanswered
+    return judge_unanswered(failure) or marked_limit(_judge_answer(failure), failure)
+
+
+def _judge_answer(failure: Failure) -> Finding:
     code = failure.code or failure.type or f"http_{failure.status}"
     return _by_code(code, failure) or _by_status(failure.status or 200, code, failure)
 

@@ -53,7 +53,9 @@ class Prefixed:
     async def _say(self, request: Request, more: tuple[Message, ...], book: Book) -> Reply:
         body = await asyncio.to_thread(self._body, request, more)
         expected = Usage(input_tokens=self.prefix.prompt_tokens)
-        async with book.pay(self.name, self.model, mode=MODE, expected=expected, choice=self.choice) as call:
+        async with book.pay(
+            self.name, self.model, mode=MODE, expected=expected, choice=self.choice, place=self.spec.place
+        ) as call:
             said: Said = await self._speaker().send(body, call)
         if said.finding.verdict is not Verdict.OK:
             raise error_of(said.finding)

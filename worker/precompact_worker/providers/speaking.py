@@ -40,6 +40,11 @@ class Speaker(Protocol):
         """The model's."""
         ...
 
+    @property
+    def place(self) -> str | None:
+        """Whose server and key; None where no rate limit of ours can hold."""
+        ...
+
     async def say(self, ask: Ask, call: Call) -> Said:
         """One call. Usage goes into `call` as soon as it is known. Failures are findings; raises nothing of an SDK's."""
         ...

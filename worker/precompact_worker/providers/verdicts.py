@@ -6,7 +6,7 @@ SDK exceptions never leave the providers: some of them do not pickle, and their 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from precompact_shared.errors import Overflow, Permanent, PrecompactError, Retryable
@@ -43,6 +43,8 @@ class Finding:
     verdict: Verdict
     code: str
     after_s: float = 0.0
+    is_limit: bool = field(default=False, compare=False)
+    """It is a rate limit: whoever else asks there is told the same."""
 
 
 OK = Finding(Verdict.OK, "ok")
@@ -71,6 +73,16 @@ class ProviderFailed(Retryable):
     """The provider failed for a reason that passes; the next in the chain is asked, or the job is tried later."""
 
     code = "provider_failed"
+
+
+class ProviderLimited(ProviderFailed):
+    """The provider's rate limit is reached; the next in the chain is asked, or the job is tried later."""
+
+
+class ProviderHeld(ProviderFailed):
+    """The provider told another job to leave it alone for a while; the next in the chain is asked, or the job waits."""
+
+    code = "provider_held"
 
 
 class ProviderTimeout(ProviderFailed):
@@ -115,6 +127,8 @@ def error_of(finding: Finding) -> PrecompactError:
     match finding.verdict:
         case Verdict.RETRYABLE if finding.code == "timeout":
             return ProviderTimeout(retry_after_s=finding.after_s, **facts)
+        case Verdict.RETRYABLE if finding.is_limit:
+            return ProviderLimited(retry_after_s=finding.after_s, **facts)
         case Verdict.RETRYABLE:
             return ProviderFailed(retry_after_s=finding.after_s, **facts)
         case Verdict.CONFIG:
@@ -139,6 +153,16 @@ def bounded(after_s: float | None) -> float:
 def retryable(code: str, after_s: float | None = None) -> Finding:
     """Passes by itself, in so many seconds."""
     return Finding(Verdict.RETRYABLE, code, bounded(after_s))
+
+
+_LIMITS = frozenset({"rate_limit_error", "rate_limit_exceeded", "slow_down", "throttlingException"})
+"""Codes and types; an error inside a stream has no other mark."""
+
+
+def marked_limit(finding: Finding, failure: Failure) -> Finding:
+    """The finding, marked if it is a rate limit that passes."""
+    is_limit = failure.status == 429 or not _LIMITS.isdisjoint((failure.code, failure.type))
+    return replace(finding, is_limit=True) if is_limit and finding.verdict is Verdict.RETRYABLE else finding
 
 
 def judge_unanswered(failure: Failure) -> Finding | None:

@@ -105,7 +105,9 @@ class Writer:
 
     async def _call(self, ask: Ask, book: Book) -> Said:
         model, expected = self.speaker.model or None, Usage(input_tokens=self._prompt_tokens(ask))
-        async with book.pay(self.name, model, mode=MODE, expected=expected, choice=self.choice) as call:
+        async with book.pay(
+            self.name, model, mode=MODE, expected=expected, choice=self.choice, place=self.speaker.place
+        ) as call:
             return await self.speaker.say(ask, call)
 
     def _prompt_tokens(self, ask: Ask) -> int:
