@@ -33,18 +33,20 @@ _KINDS = 50
 """So many types of skipped lines are told apart."""
 
 
-def assemble(events: Iterable[Event], *, tool: str, wire: Format) -> Session:
-    """The main session with its sub-agents' as `sidechains`. What is no message of the format counts as damage."""
-    making = _Making(tool, wire)
+def assemble(events: Iterable[Event], *, tool: str, wire: Format, cellar: Cellar | None = None) -> Session:
+    """The main session with its sub-agents' as `sidechains`. What is no message of the format counts as damage.
+
+    `cellar` is what several logs that are read together share.
+    """
+    making = _Making(tool, wire, cellar or Cellar())
     for event in events:
         making.take(event)
     return making.done()
 
 
 class _Making:
-    def __init__(self, tool: str, wire: Format) -> None:
-        self._tool, self._wire = tool, wire
-        self._cellar = Cellar()
+    def __init__(self, tool: str, wire: Format, cellar: Cellar) -> None:
+        self._tool, self._wire, self._cellar = tool, wire, cellar
         self._threads: dict[str, _Thread] = {"": _Thread(wire, self._cellar)}
         self._counts: Counter[Happened] = Counter()
         self._skipped: Counter[str] = Counter()

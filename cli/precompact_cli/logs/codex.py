@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, BinaryIO
 
+from precompact_cli.logs.document import document_head, read_document
 from precompact_cli.logs.events import (
     Called,
     Compacted,
@@ -18,7 +20,17 @@ from precompact_cli.logs.events import (
     Said,
     Skipped,
 )
-from precompact_cli.logs.lines import count_of, listed, read_objects, record, stamp_of, text_of, tokens_of
+from precompact_cli.logs.lines import (
+    Line,
+    count_of,
+    listed,
+    read_head,
+    read_objects,
+    record,
+    stamp_of,
+    text_of,
+    tokens_of,
+)
 from precompact_shared.engine.types import Format, Message
 
 _TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -33,7 +45,7 @@ _HOLDERS = frozenset({"payload", "message"})
 
 
 class Codex:
-    """Reads rollouts with a payload, as Codex writes them since autumn 2025, and bare ones from before."""
+    """Reads rollouts with a payload, as Codex writes them since autumn 2025, bare ones from before, and the first, one object."""
 
     tool = "codex"
     format = Format.OPENAI_RESPONSES
@@ -45,12 +57,13 @@ class Codex:
             for one in head.objects
             if text_of(one.get("type")) in _TYPES and isinstance(one.get("payload"), dict)
         ]
-        return len(known) > 1 or any(one["type"] == "session_meta" for one in known) or _is_bare(head)
+        opened = any(one["type"] == "session_meta" for one in known)
+        return opened or len(known) > 1 or _is_bare(head) or _is_document(head)
 
     def read(self, stream: BinaryIO) -> Iterator[Event]:
         """Items as they stand; a call for each new count of tokens; `compacted` with what replaced the history."""
         reading = _Reading()
-        for found in read_objects(stream):
+        for found in _document(stream) if _is_document(read_head(stream)) else read_objects(stream):
             if isinstance(found, Damaged):
                 yield found
             else:
@@ -93,7 +106,7 @@ class _Reading:
         if _is_made(item):
             self._produced.append(self._said)
         self._said += 1
-        yield Said(item, at, number)
+        yield Said(_named(item), at, number)
 
     def _event(self, number: int, payload: dict[str, Any]) -> Iterator[Event]:
         kind = payload.get("type")
@@ -148,6 +161,28 @@ class _Reading:
         if not isinstance(replaced, list):
             items = [_summary(text_of(payload.get("message")) or "")]
         return Compacted(insert=tuple(items), kept_from=self._said, line=number, at=at)
+
+
+def _is_document(head: Head) -> bool:
+    """An object that begins with what opens a session, and goes on with items."""
+    found = list(islice(document_head(head, "items"), 2))
+    return [one.key for one in found] == ["session", "items"] and _opens(record(found[0].value))
+
+
+def _document(stream: BinaryIO) -> Iterator[Line | Damaged]:
+    for found in read_document(stream, "items"):
+        if isinstance(found, Damaged):
+            yield found
+        elif isinstance(found.value, dict):
+            yield found.line, found.value
+        elif found.is_item:
+            yield Damaged(found.line, "no JSON object")
+
+
+def _named(item: Message) -> Message:
+    """The item; a call of the local shell that only has an id is called by it, as its output does."""
+    bare = item.get("type") == "local_shell_call" and item.get("call_id") is None
+    return {**item, "call_id": item.get("id")} if bare else item
 
 
 def _is_bare(head: Head) -> bool:

@@ -20,6 +20,7 @@ from precompact_cli.logs.opencode_folder import Folder, folder_of
 from precompact_cli.logs.opencode_store import Store, choose, read_store
 from precompact_cli.logs.pi import Pi
 from precompact_cli.logs.session import Session
+from precompact_cli.logs.shelf import Cellar
 from precompact_cli.logs.snapshot import open_snapshot
 
 READERS: tuple[Reader, ...] = (ClaudeCode(), Codex(), Pi(), OpenCode(), GeminiCli(), GeminiCheckpoint())
@@ -46,11 +47,27 @@ def read_log(path: Path, session: str | None = None) -> Session | None:
         return replace(read, kept_as=chosen.id)
     if session is not None:
         raise InputRefused("The file holds one session; only a store of OpenCode has several to choose from.")
+    cellar = Cellar()
+    log = _read_file(path, cellar)
+    if log is None or log.tool != ClaudeCode.tool:
+        return log
+    beside = [_read_file(one, cellar) for one in files_of_sub_agents(path)]
+    told = [one for one in beside if one is not None and one.tool == log.tool and len(one.messages)]
+    told.sort(key=lambda one: str(one.stamps[0]))
+    return replace(log, sidechains=(*log.sidechains, *told))
+
+
+def _read_file(path: Path, cellar: Cellar) -> Session | None:
     with open_snapshot(path) as stream:
         reader = recognise_log(stream)
         if reader is None:
             return None
-        return assemble(reader.read(stream), tool=reader.tool, wire=reader.format)
+        return assemble(reader.read(stream), tool=reader.tool, wire=reader.format, cellar=cellar)
+
+
+def files_of_sub_agents(path: Path) -> list[Path]:
+    """Where newer versions of Claude Code keep what the sub-agents of the session in this file said."""
+    return sorted(path.parent.joinpath(path.stem, "subagents").glob("agent-*.jsonl"))
 
 
 def find_store(path: Path) -> tuple[Store, str | None] | None:

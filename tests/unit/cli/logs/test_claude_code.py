@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from precompact_cli.logs.events import Happened
+from precompact_cli.logs.opening import read_log
 from tests.unit.cli.logs.reading import lines, read, texts
 
 
@@ -284,6 +286,26 @@ def test_a_file_of_a_sub_agent_alone_is_a_session() -> None:
     session = read(lines(prompt("s", None, isSidechain=True), said("a", "s", "n", isSidechain=True)))
     assert texts(session) == ["user:s", "assistant:a"]
     assert not session.sidechains
+
+
+def test_files_of_sub_agents_beside_the_log_are_its_sidechains(tmp_path: Path) -> None:
+    """Newer versions keep them in a folder named like the log, in the order in which they began."""
+    folder = tmp_path / "log" / "subagents"
+    folder.mkdir(parents=True)
+    for name, at in (("a", "2026-01-01T00:00:02Z"), ("b", "2026-01-01T00:00:01Z")):
+        side: dict[str, Any] = {"isSidechain": True, "agentId": name, "timestamp": at}
+        told = lines(prompt(f"s{name}", None, **side), said(f"r{name}", f"s{name}", "n", **side))
+        (folder / f"agent-{name}.jsonl").write_bytes(told)
+    (folder / "agent-c.jsonl").write_bytes(b"{broken")
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(lines(prompt("go", None), said("end", "go", "m1")))
+    session = read_log(path)
+    assert session is not None
+    assert texts(session) == ["user:go", "assistant:end"]
+    assert [texts(one) for one in session.sidechains] == [
+        ["user:sb", "assistant:rb"],
+        ["user:sa", "assistant:ra"],
+    ]
 
 
 def test_queued_and_interrupted_turns_are_counted_and_unknown_lines_too() -> None:

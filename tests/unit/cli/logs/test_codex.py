@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from precompact_cli.logs.events import Happened
@@ -168,6 +169,29 @@ def test_items_stood_bare_in_older_rollouts() -> None:
     assert (session.name, session.system, session.tool) == ("old", "be good", "codex")
     assert session.skipped == {"state": 2}
     assert not session.damaged
+
+
+def test_the_first_rollouts_were_one_object() -> None:
+    """A session and its items; a call of the local shell may have an id alone, by which its output calls it."""
+    call: dict[str, Any] = {
+        "type": "local_shell_call",
+        "id": "c",
+        "call_id": None,
+        "status": "completed",
+        "action": {},
+    }
+    gave = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+    items = [item("user", "go")["payload"], call, gave, item("assistant", "done")["payload"]]
+    session = read(json.dumps({"session": OPENED, "items": [*items, 7]}, indent=2).encode())
+    assert [one["type"] for one in session.messages] == [
+        "message",
+        "local_shell_call",
+        "function_call_output",
+        "message",
+    ]
+    assert session.messages[1]["call_id"] == "c"
+    assert (session.name, session.system) == ("old", "be good")
+    assert [one.why for one in session.damage] == ["no JSON object"]
 
 
 def test_a_bare_rollout_is_known_without_its_first_line_and_by_it_alone() -> None:
