@@ -69,20 +69,12 @@ def predict_usage(recording: Recording, entries: Entries | None = None) -> list[
     `entries` are the recording's, where they have been weighed already.
     """
     track, rates = track_of(recording, entries), _rates(recording)
-    states = follow(track, rates)
-    return [
-        asdict(
-            UsagePrediction(
-                prefix,
-                report.total,
-                _tokens(foresee(track, states, known, index, 1)),
-                _tokens(foresee(track, states, known, index, FAR_CALLS)),
-            )
-        )
-        for index, (prefix, report, known) in enumerate(
-            zip(track.prefixes, track.reports, rates, strict=True)
-        )
-    ]
+    rows: list[dict[str, int | None]] = []
+    for index, state in enumerate(_states(track, rates)):
+        near, far = (_foresee(track, state, rates[index], index, ahead) for ahead in (1, FAR_CALLS))
+        measured = track.reports[index].total
+        rows.append(asdict(UsagePrediction(track.prefixes[index], measured, _tokens(near), _tokens(far))))
+    return rows
 
 
 def track_of(recording: Recording, entries: Entries | None = None) -> Track:
@@ -109,14 +101,17 @@ def follow(track: Track, rates: Rates | Sequence[Rates], start: State | None = N
     `rates` are those of the model of each reported call, or of all. Where a session goes on with a model of another
     family, what one counted is no base for the other.
     """
-    each = [rates] * len(track.reports) if isinstance(rates, Rates) else rates
-    states: list[State] = []
-    for index, (report, known) in enumerate(zip(track.reports, each, strict=True)):
-        goes_on = index > 0 and each[index - 1] == known
-        fresh = begin(known) if index or start is None else start
+    return list(_states(track, [rates] * len(track.reports) if isinstance(rates, Rates) else rates, start))
+
+
+def _states(track: Track, rates: Sequence[Rates], start: State | None = None) -> Iterator[State]:
+    state = start
+    for index, (report, known) in enumerate(zip(track.reports, rates, strict=True)):
+        goes_on = index > 0 and rates[index - 1] == known
         span = track.between(index - 1, index) if goes_on else EMPTY
-        states.append(observe(states[-1] if goes_on else fresh, known, report, span))
-    return states
+        before = begin(known) if state is None or (index and not goes_on) else state
+        state = observe(before, known, report, span)
+        yield state
 
 
 def _rates(recording: Recording) -> list[Rates]:
@@ -128,11 +123,15 @@ def _rates(recording: Recording) -> list[Rates]:
 
 def foresee(track: Track, states: Sequence[State], rates: Rates, index: int, ahead: int) -> Size | None:
     """The size of the call `ahead` reported calls after `index`; None where recording or context ends before."""
+    return _foresee(track, states[index], rates, index, ahead)
+
+
+def _foresee(track: Track, state: State, rates: Rates, index: int, ahead: int) -> Size | None:
     if index + ahead >= len(track.prefixes):
         return None
     if track.reports[index + ahead].version != track.reports[index].version:
         return None
-    return predict(states[index], rates, track.between(index, index + ahead))
+    return predict(state, rates, track.between(index, index + ahead))
 
 
 def _tokens(size: Size | None) -> int | None:
