@@ -19,7 +19,7 @@ from precompact_cli.plain import counted, plain
 from precompact_cli.predictions import predict_usage
 from precompact_cli.recording import Recording
 from precompact_cli.source import Source
-from precompact_cli.waste import Waste, find_waste, load_prices
+from precompact_cli.waste import Waste, find_waste
 from precompact_cli.waste_page import describe_waste, print_waste, told_shares
 from precompact_cli.weighing import CutPlan, Plan, Weights, weigh_recording
 from precompact_shared.engine.preset import preset_names
@@ -64,7 +64,6 @@ def run_inspect(
     """
     check_targets(source.file, svg, html)
     catalogue = read_catalogue(policy)
-    load_prices()
     recording = source.read()
     entries = Entries(recording)
     presets = [known_preset(name) for name in preset_names()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -82,11 +83,11 @@ def count_sent(recording: Recording, entries: Entries) -> Sent:
         upto = entries.upto
         sizes = [(call.prefix, upto[call.prefix]) for call in recording.calls]
     largest_at, largest = max(sizes, key=lambda one: one[1], default=(0, 0))
-    again = sum(min(before, after) for (_, before), (_, after) in pairwise(sizes))
+    again = [(after, min(before, after)) for (_, before), (_, after) in pairwise(sizes)]
     return Sent(
         calls=len(sizes),
         tokens=sum(size for _, size in sizes),
-        again=again,
+        again=sum(tokens for _, tokens in again),
         is_estimated=is_estimated,
         largest=largest,
         largest_at=largest_at,
@@ -94,17 +95,15 @@ def count_sent(recording: Recording, entries: Entries) -> Sent:
     )
 
 
-def load_prices() -> None:
-    """Loads the tables, which take much memory for a moment: the less there is else, the better."""
-    known_price("none")
-
-
-def _price_of(model: str | None, tokens: int) -> tuple[float, float] | None:
+def _price_of(model: str | None, again: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
+    """Of tokens sent again, each with the size of the prompt they were in: that decides what one costs."""
     price = known_price(model) if model else None
     if price is None:
         return None
-    cached, plain = (round(dollars * tokens / MILLION, 2) for dollars in (price.cache_read, price.input))
-    return cached, plain
+    paid = [(price.of(prompt), tokens) for prompt, tokens in again]
+    cached = sum(one.cache_read * tokens for one, tokens in paid)
+    plain = sum(one.input * tokens for one, tokens in paid)
+    return round(cached / MILLION, 2), round(plain / MILLION, 2)
 
 
 def reported_sizes(recording: Recording) -> list[tuple[int, int]]:

@@ -78,17 +78,25 @@ def test_tokens_sent_again_are_those_of_the_prompt_before(tmp_path: Path) -> Non
 
 
 def test_what_was_sent_again_has_a_price_with_and_without_a_cache(tmp_path: Path) -> None:
-    """A million tokens of this model at 0.30 or 3.00 dollars; nobody knows the price of another."""
+    """A million tokens of this model at 0.60 or 6.00 dollars; nobody knows the price of another."""
     usage = [
         {"prefix": 1, "produced": [1], "total_input": 1_000_000},
         {"prefix": 3, "produced": [3], "total_input": 1_000_000},
     ]
     file = write_session(tmp_path / "a.json", agent_session(3), usage=usage)
-    assert inspect(file)["sent"]["again_usd"] == [0.3, 3.0]
+    assert inspect(file)["sent"]["again_usd"] == [0.6, 6.0]
     told = CliRunner().invoke(app, ["inspect", str(file)]).stdout
-    assert "$0.30 at list prices if a cache had them all, $3.00 if none had" in told
+    assert "$0.60 at list prices if a cache had them all, $6.00 if none had" in told
     unknown = write_session(tmp_path / "b.json", agent_session(3), usage=usage, model="a-model-of-ours")
     assert inspect(unknown, "--window", "90000")["sent"]["again_usd"] is None
+
+
+def test_tokens_sent_again_cost_what_the_prompt_they_are_in_costs(tmp_path: Path) -> None:
+    """Long prompts have a price of their own with some models: twice as much here above 200,000."""
+    totals = [1_000_000, 1_000_000, 150_000]
+    usage = [{"prefix": 1 + 2 * at, "produced": [], "total_input": size} for at, size in enumerate(totals)]
+    file = write_session(tmp_path / "a.json", agent_session(3), model="claude-sonnet-4-5", usage=usage)
+    assert inspect(file)["sent"]["again_usd"] == [0.65, 6.45]
 
 
 def test_the_picture_marks_where_limits_are_met_and_breaks_at_compactions() -> None:
