@@ -77,6 +77,8 @@ class _Reading:
         """Places of the user's turns, for taking some back."""
         self._produced: list[int] = []
         self._total: Any = None
+        self._call: tuple[Any, str | None] = (None, None)
+        """Type and call id of the item before: a line that stands there twice would call or answer twice."""
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         kind, payload, at = text_of(line.get("type")), line.get("payload"), stamp_of(line.get("timestamp"))
@@ -102,6 +104,11 @@ class _Reading:
     def _item(self, number: int, item: Message, at: Any) -> Iterator[Event]:
         if text_of(item.get("type")) in _NO_ITEMS:
             yield Skipped(str(item["type"]))
+            return
+        call = text_of(item.get("call_id"))
+        before, self._call = self._call, (item.get("type"), call)
+        if call is not None and self._call == before:
+            yield Skipped("repeated")
             return
         if _is_made(item):
             self._produced.append(self._said)

@@ -60,9 +60,14 @@ class _Reading:
         self._results: list[Message] = []
         self._results_at: tuple[Stamp, int] = (None, 0)
         self._left: dict[int, list[int]] = {}
+        self._key: tuple[str, str] | None = None
 
     def line(self, number: int, line: dict[str, Any]) -> Iterator[Event]:
         kind, message = text_of(line.get("type")), record(line.get("message"))
+        before, self._key = self._key, _key(line)
+        if self._key is not None and self._key == before:
+            yield Skipped("repeated")
+            return
         if number in self._dead:
             self._leave(number, is_message=kind in {"message", "custom_message"})
             return
@@ -155,14 +160,21 @@ class _Reading:
         return Said(message, at, line)
 
 
+def _key(line: dict[str, Any]) -> tuple[str, str] | None:
+    """What tells an entry from others, if it has an id and a time: an entry may stand there twice in a row."""
+    name, at = text_of(line.get("id")), text_of(line.get("timestamp"))
+    return None if name is None or at is None else (name, at)
+
+
 def _dead_lines(stream: BinaryIO) -> dict[int, int]:
     """Lines beside the live branch, each with the first line of its branch; none where entries name no parents."""
-    tree, lines = Tree(), list[int]()
+    tree, lines, key = Tree(), list[int](), None
     for found in read_objects(stream):
         if isinstance(found, Damaged) or found[1].get("type") == "session":
             continue
-        name = text_of(found[1].get("id"))
-        if name is not None and "parentId" in found[1]:
+        name, before, key = text_of(found[1].get("id")), key, _key(found[1])
+        is_new = key is None or key != before
+        if name is not None and is_new and "parentId" in found[1]:
             tree.add(name, text_of(found[1].get("parentId")))
             lines.append(found[0])
     live, node = set[int](), len(tree) - 1

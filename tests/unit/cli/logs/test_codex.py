@@ -198,3 +198,15 @@ def test_a_bare_rollout_is_known_without_its_first_line_and_by_it_alone() -> Non
     """Damage at the start costs itself alone."""
     assert texts(read(b"{broken\n" + lines(STATE, item("user", "go")["payload"]))) == ["user:go"]
     assert not texts(read(lines(OPENED)))
+
+
+def test_a_call_that_stands_there_twice_is_made_once() -> None:
+    """So is a result; what is said twice may be meant."""
+    call = line("response_item", type="function_call", name="shell", call_id="c", arguments="{}")
+    gave = line("response_item", type="function_call_output", call_id="c", output="ok")
+    log = [META, item("user", "go"), call, count(5, 5), gave, item("assistant", "done"), count(9, 4)]
+    session = read(lines(*(one for told in log for one in (told, told))))
+    kinds = ["message", "message", "function_call", "function_call_output", "message", "message"]
+    assert [one["type"] for one in session.messages] == kinds
+    assert [(one.prefix, one.total_input) for one in session.calls] == [(2, 5), (4, 4)]
+    assert session.skipped["repeated"] == 2

@@ -99,3 +99,21 @@ def test_commands_of_the_user_are_said_unless_kept_out() -> None:
     )
     assert texts(session) == ["user:Ran `ls`\n```\na\n```"]
     assert session.skipped == {"bashExecution": 1}
+
+
+def test_entries_that_stand_there_twice_are_read_once() -> None:
+    """Each line doubled: no branches, and no result twice."""
+    log = [HEADER, entry("user", "a", id="1", parentId=None)]
+    log.append(
+        {
+            **reply({"type": "toolCall", "id": "t", "name": "read", "arguments": {}}),
+            "id": "2",
+            "parentId": "1",
+        }
+    )
+    log += [{**result("t"), "id": "3", "parentId": "2"}, entry("user", "b", id="4", parentId="3")]
+    log = [{**one, "timestamp": "2026-01-01T00:00:00Z"} for one in log]
+    once, twice = read(lines(*log)), read(lines(*(one for told in log for one in (told, told))))
+    assert texts(twice) == texts(once)
+    assert not twice.branches
+    assert twice.skipped == {"repeated": 5}
