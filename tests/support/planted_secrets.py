@@ -196,6 +196,10 @@ def _names() -> Iterator[Planted]:
     yield Planted(
         "Kubernetes", f"kind: Secret\ndata:\n  password: {coded}\n  token: {hexed[:60]}", (coded, hexed[:60])
     )
+    yield Planted(
+        "pod", f"env:\n  - name: DB_PASSWORD\n    value: {PASSWORD}\n  - name: X\n    value: y", (PASSWORD,)
+    )
+    yield Planted("container", json.dumps([{"name": "API_KEY", "value": key}]), (key,))
     yield Planted("mail", f'auth: {{ user: "bob", pass: "{PASSWORD}" }}', (PASSWORD,))
     yield Planted("words", "btw my db password is Tr0ub4dor&3x, do not share", ("Tr0ub4dor&3x",))
     yield Planted("German", "das Passwort ist Tr0ub4dor&3x und bleibt so", ("Tr0ub4dor&3x",))

@@ -19,6 +19,7 @@ from precompact_shared.engine.tokens import count_message, family_factor
 from precompact_shared.engine.types import Entry, Format, Message
 from precompact_shared.store import codec
 from precompact_shared.store.types import CandidateTag, JobKind, JobTag, Slot
+from precompact_worker.masking import mask_facts, mask_message
 from precompact_worker.planning import Plan
 from precompact_worker.providers.base import NativeReply
 from precompact_worker.snapshot import Snapshot
@@ -76,13 +77,26 @@ class Candidate:
 
 
 def gather(
-    snapshot: Snapshot, plan: Plan, preset: Preset, catalogue: Catalogue, *, max_tokens: int
+    snapshot: Snapshot,
+    plan: Plan,
+    preset: Preset,
+    catalogue: Catalogue,
+    *,
+    max_tokens: int,
+    masks: bool = False,
 ) -> Material:
-    """Reads the facts off the covered entries, on top of what the base carries. O(covered entries)."""
+    """Reads the facts off the covered entries, on top of what the base carries. O(covered entries).
+
+    `masks`: the facts hold no secrets. They are cut to size and taken out of their lines, and nobody could tell later.
+    """
     base = snapshot.base
 
     def facts(start: int, stop: int, previous: Carried | None) -> Carried:
-        return extract(snapshot.format, snapshot.between(start, stop), previous, catalogue)
+        entries = snapshot.between(start, stop)
+        if masks:
+            entries = tuple(replace(entry, message=mask_message(entry.message)) for entry in entries)
+            previous = previous and mask_facts(previous)
+        return extract(snapshot.format, entries, previous, catalogue)
 
     carried = facts(base.read_from, plan.upto, base.carried)
     told, head = carried, None

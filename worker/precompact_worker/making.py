@@ -10,7 +10,7 @@ from precompact_shared.engine.recovery import is_urgent
 from precompact_shared.engine.summary import Basis, Ground, choose_basis
 from precompact_shared.engine.summary.rebuild import MOST_S
 from precompact_shared.policy import chain_of
-from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec
+from precompact_shared.provider_spec import CallMode, ProviderName, ProviderSpec, Redaction
 from precompact_shared.store import reading
 from precompact_shared.store.spending import DaySpent, day_of, tenant_spent
 from precompact_shared.store.types import CandidateTag, JobTag, SessionView
@@ -95,7 +95,14 @@ class Making:
         factor = token_factor(snapshot)
         most = int(limits.limit * SUMMARY_SHARE_OF_LIMIT / factor) if limits else policy.summary_budget
         plan = make_plan(snapshot, self._wishes, keep_tokens=keep_tokens, rule=preset.cut)
-        return gather(snapshot, plan, preset, policy.catalogue, max_tokens=min(policy.summary_budget, most))
+        return gather(
+            snapshot,
+            plan,
+            preset,
+            policy.catalogue,
+            max_tokens=min(policy.summary_budget, most),
+            masks=policy.redact is not Redaction.NEVER,
+        )
 
     async def candidate(self, material: Material, deadline_s: float) -> Candidate:
         """The full candidate; the floor is stored on the way. Raises the failure to act on."""

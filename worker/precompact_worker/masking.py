@@ -1,7 +1,12 @@
-"""Masking secrets before a transcript leaves."""
+"""Masking secrets before a transcript leaves: texts, and whole messages with all the texts in them."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from precompact_shared.engine.summary import Carried
+from precompact_shared.engine.types import Message
 from precompact_worker.named_secrets import mask_named
 from precompact_worker.private_keys import mask_private_keys
 from precompact_worker.secret_forms import mask_forms
@@ -14,3 +19,46 @@ def mask(text: str) -> str:
     `password =`. No entropy: hashes and ids of a conversation are what a summary is about. O(characters).
     """
     return mask_named(mask_forms(mask_private_keys(text)))
+
+
+def mask_message(message: Message) -> Message:
+    """The message with its texts masked, arguments of calls among them. Ids, names, media and signatures stay as they are."""
+    masked: Message = _masked("", message, _NO_TEXT)
+    return masked
+
+
+def mask_facts(facts: Carried) -> Carried:
+    """The same for facts that were read off messages before; what is masked already stays as it is."""
+    return Carried.from_json(_masked("", facts.to_json(), _NO_TEXT))
+
+
+def _masked(name: str, value: Any, spared: frozenset[str]) -> Any:
+    if isinstance(value, str):
+        return value if name in spared or _MEDIA.match(value) else mask(value)
+    if isinstance(value, list):
+        return [_masked(name, one, spared) for one in value]
+    if isinstance(value, dict):
+        inner = frozenset[str]() if name in _ARGUMENTS else spared
+        return {key: _masked(key, one, inner) for key, one in value.items()}
+    return value
+
+
+_ARGUMENTS = frozenset({"input", "arguments", "action"})
+"""Of a call: whatever its fields are called, they may hold anything."""
+_MEDIA = re.compile(r"data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,")
+_NO_TEXT = frozenset(
+    {
+        "id",
+        "call_id",
+        "tool_call_id",
+        "tool_use_id",
+        "type",
+        "role",
+        "name",
+        "data",
+        "signature",
+        "encrypted_content",
+        "touch",
+        "status",
+    }
+)

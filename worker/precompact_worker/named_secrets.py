@@ -20,7 +20,8 @@ _PASS = re.compile(r"word|wd|phrase|code|wort")
 _BARE = r"(?:[^\s\"'`,;<>(){}\[\]\\&]|&(?!\w+=))"
 _VALUE = re.compile(
     r"(?P<rest>[\w-]{0,40})\\{0,7}[\"'`\]]{0,2}"
-    r"(?P<sign>\s{0,4}:\s?[A-Za-z][\w<>\[\]|. ]{0,30}\s?=(?!=)\s{0,4}|\s{0,4}(?::=|=>|={1,3}|!==?|:)\s{0,4}"
+    r"(?P<sign>(?:,|\\[nrt]|\s){1,40}\\{0,7}[\"']?value\\{0,7}[\"']?\s{0,3}[:=]\s{0,3}"
+    r"|\s{0,4}:\s?[A-Za-z][\w<>\[\]|. ]{0,30}\s?=(?!=)\s{0,4}|\s{0,4}(?::=|=>|={1,3}|!==?|:)\s{0,4}"
     r"|\s{1,3}(?:is|was|ist|to)\s{1,3}|,\s{0,3}(?=\\{0,7}[\"'`]))"
     r"(?:(?P<quote>\\{0,7}[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4000}+)(?P=quote)"
     rf"|\\{{0,7}}[\"'`]?(?P<bare>{_BARE}{{4,4000}}+))"
@@ -143,7 +144,7 @@ def _is_quoted_secret(named: _Named, value: str) -> bool:
 
 
 def _is_bare_secret(named: _Named, value: str) -> bool:
-    if named.sign == "=" and named.is_strong:
+    if named.is_strong and (named.sign == "=" or "value" in named.sign):
         is_value = named.name.isupper() or named.before[-1:] in _BEFORE_A_FLAG
         return is_value or not _WORD.match(value)
     if named.word == "pass" and len(named.name) > len("pass") and _is_setting(named):

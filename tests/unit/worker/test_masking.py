@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from precompact_worker.masking import mask
+from precompact_worker.masking import mask, mask_message
 from tests.support.planted_secrets import Planted, is_left, pem, planted, ways
 
 
@@ -19,6 +19,30 @@ def test_secrets_are_hidden_wherever_a_transcript_has_them(one: Planted) -> None
         assert not [secret for secret in one.secrets if is_left(secret, masked)], way
         assert "[secret: " in masked
         assert mask(masked) == masked, "what is masked stays as it is when it is sent again"
+
+
+@pytest.mark.parametrize("one", planted(), ids=lambda one: one.name)
+def test_arguments_of_a_call_stay_json(one: Planted) -> None:
+    """Code reads paths and commands off them afterwards."""
+    told = json.loads(mask(json.dumps({"command": one.text, "data": [one.text]}, ensure_ascii=False)))
+    assert set(told) == {"command", "data"}
+
+
+def test_a_messages_texts_are_masked_and_nothing_else() -> None:
+    """Arguments of calls wherever they stand; ids, media and signatures would be spoilt."""
+    token = "sk-ant-" + "a7" * 20
+    call = {
+        "type": "tool_use",
+        "id": token,
+        "name": "Bash",
+        "input": {"name": token, "data": [token], "n": 1},
+    }
+    shown = {"type": "image", "source": {"type": "base64", "data": token}}
+    message = {"role": "assistant", "content": [call, shown, {"type": "text", "text": f"data: {token}"}]}
+    masked = mask_message(message)
+    hidden = "[secret: Anthropic key]"
+    assert masked["content"][0] == {**call, "input": {"name": hidden, "data": [hidden], "n": 1}}
+    assert masked["content"][1:] == [shown, {"type": "text", "text": f"data: {hidden}"}]
 
 
 STAYS = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,8 @@ class Prefixed:
     model: str
     choice: Choice | None = None
     """Why the live prefix."""
+    mask: Callable[[str], str] = str
+    """For the record: it is shown to other models when the next one is made."""
 
     @property
     def name(self) -> str:
@@ -59,7 +62,8 @@ class Prefixed:
             said: Said = await self._speaker().send(body, call)
         if said.finding.verdict is not Verdict.OK:
             raise error_of(said.finding)
-        return Reply(text=said.text, tokens=count_text(said.text))
+        text = await asyncio.to_thread(self.mask, said.text)
+        return Reply(text=text, tokens=count_text(text))
 
     def _speaker(self) -> AnthropicSpeaker | OpenAISpeaker:
         kind = AnthropicSpeaker if self.spec.name is ProviderName.ANTHROPIC else OpenAISpeaker

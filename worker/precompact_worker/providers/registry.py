@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from precompact_shared.engine.mode import Choice, Mode, Reason
@@ -69,7 +69,8 @@ def make_providers(spec: ProviderSpec, desk: Desk) -> Iterator[Provider]:
                 yield Native(spec, desk.clients, desk.prefix.content if desk.prefix else {})
             choice = choice_of(spec, desk)
             if choice.mode is Mode.PREFIX and desk.prefix is not None:
-                yield Prefixed(spec, desk.clients, desk.prefix, called(spec, desk.model), choice)
+                model = called(spec, desk.model)
+                yield Prefixed(spec, desk.clients, desk.prefix, model, choice, _mask_of(desk))
             if spec.mode is not CallMode.NATIVE:
                 yield _writer(spec, desk, choice)
         case ProviderName.CLIENT:
@@ -125,8 +126,7 @@ def _writer(spec: ProviderSpec, desk: Desk, choice: Choice) -> Writer:
         ProviderName.ANTHROPIC: AnthropicSpeaker,
         ProviderName.OPENAI: OpenAISpeaker,
     }
-    hides = mask if desk.policy.redact is not Redaction.NEVER else str
-    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), hides, choice)
+    return Writer(makes[spec.name](spec, desk.clients), window_of(spec, desk.policy), _mask_of(desk), choice)
 
 
 def _client(spec: ProviderSpec, desk: Desk) -> Writer:
@@ -134,7 +134,11 @@ def _client(spec: ProviderSpec, desk: Desk) -> Writer:
     model = spec.model or desk.model or ""
     speaker = ClientSpeaker(desk.format, model, _counter(spec, desk), spec.call_timeout_s)
     window = window_of(spec, desk.policy) if spec.model or spec.window else desk.window
-    return Writer(speaker, window, mask if desk.policy.redact is not Redaction.NEVER else str)
+    return Writer(speaker, window, _mask_of(desk))
+
+
+def _mask_of(desk: Desk) -> Callable[[str], str]:
+    return str if desk.policy.redact is Redaction.NEVER else mask
 
 
 def _client_native(spec: ProviderSpec, desk: Desk) -> ClientNative:

@@ -18,7 +18,7 @@ from precompact_worker.providers.speaking import Said, Speaker
 from precompact_worker.providers.verdicts import Finding, ProviderMisconfigured, Verdict, error_of
 
 DEGREES = (1.0, 0.7, 0.5, 0.35)
-"""Shares of the room for a transcript, each tried from the original when the provider says that it was too large."""
+"""Shares of what was sent in one go, each tried from the original when the provider says that it was too large."""
 MOST_PARTS = 64
 ROOM_SHARE = 0.95
 """Our count is an estimate."""
@@ -48,14 +48,18 @@ class Writer:
         rule = request.preset.summary
         said = await asyncio.to_thread(spoken, request.format, request.covered, rule, self.mask)
         finding: Finding | None = None
+        room = self._room(request)
+        refused: Sequence[tuple[Spoken, ...]] = ()
         for degree in DEGREES:
-            parts = segments(said, self._room(request, degree))
+            parts = await asyncio.to_thread(segments, said, _smaller(room, said, degree))
             if len(parts) > MOST_PARTS:
                 break
+            if parts == refused:
+                continue
             outcome = await self._write(parts, request, book)
             if isinstance(outcome, Reply):
                 return outcome
-            finding = outcome
+            finding, refused = outcome, parts
             if finding.verdict is not Verdict.OVERFLOW:
                 break
         raise error_of(finding or Finding(Verdict.OVERFLOW, "too_many_parts"))
@@ -81,7 +85,7 @@ class Writer:
                 part=part,
                 number=number,
                 of=len(parts),
-                previous=self.mask(previous),
+                previous=await asyncio.to_thread(self.mask, previous),
                 focus=self.mask(request.focus) if request.focus else None,
                 written_tokens=self._written(request),
             )
@@ -122,13 +126,13 @@ class Writer:
         wanted = int(self._written(request) * family_factor(self.speaker.model) * OUTPUT_SLACK)
         return max(256, min(wanted, known.max_output))
 
-    def _room(self, request: Request, degree: float) -> int:
+    def _room(self, request: Request) -> int:
         """Tokens of transcript that one call takes, in o200k tokens."""
         known = self._known()
         beside = sum(map(count_text, (*overhead(request.preset, request.focus), request.previous)))
         beside = max(beside, request.max_tokens)
         free = (known.window - self._output(request)) / family_factor(self.speaker.model) * ROOM_SHARE
-        room = int((free - beside - request.max_tokens) * degree)
+        room = int(free - beside - request.max_tokens)
         if room < LEAST_PART_TOKENS:
             raise error_of(Finding(Verdict.OVERFLOW, "window_too_small"))
         return room
@@ -140,6 +144,13 @@ class Writer:
                 provider=self.name,
             )
         return self.window
+
+
+def _smaller(room: int, said: Sequence[Spoken], degree: float) -> int:
+    """What a part may have: less than what was refused, which may have been far less than we thought the model takes."""
+    if degree == 1:
+        return room
+    return max(LEAST_PART_TOKENS, int(min(room, sum(one.tokens for one in said)) * degree))
 
 
 def _reply(said: Said, ask: Ask, seen_tokens: int | None) -> Reply:

@@ -42,17 +42,17 @@ def spoken(
 ) -> tuple[Spoken, ...]:
     """The entries as text, one each, pinned ones left out; of a tool's result as much as the preset's rule shows.
 
-    `mask` may hide what must not leave. O(characters).
+    `mask` may hide what must not leave; it sees each text whole, before anything of it is left out. O(characters).
     """
     return tuple(_speak(format, entry, rule, mask) for entry in entries if not entry.pinned)
 
 
 def _speak(format: Format, entry: Entry, rule: SummaryRule, mask: Callable[[str], str]) -> Spoken:  # noqa: A002
-    whole = formats.plain_text(format, entry.message)
+    whole = mask(formats.plain_text(format, entry.message))
     role = formats.facts(format, entry.message).role
     shown = _shown(whole, entry, rule) if role is Role.TOOL else whole
     seen = entry.tokens if len(shown) >= len(whole) else entry.tokens * len(shown) // len(whole)
-    text = f"[r:{entry.seq}] {_LABELS[role]}:\n{mask(harmless(shown))}"
+    text = f"[r:{entry.seq}] {_LABELS[role]}:\n{harmless(shown)}"
     return Spoken(entry.seq, text, count_text(text), seen)
 
 
