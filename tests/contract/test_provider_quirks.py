@@ -106,6 +106,16 @@ async def test_too_large_a_source_is_divided_further_from_the_original(wire: Wir
     assert "a record" in asked[1]
 
 
+async def test_what_was_refused_as_too_large_is_never_sent_again_as_it_was(wire: Wire) -> None:
+    """Also where the model takes far less than the tables say: each request is another, the first parts get smaller."""
+    too_large = [wire.error(400, "overflow")] * 3
+    call = asking(wire, *too_large, wire.reply("a record"), window=200_000, max_output=2_000)
+    assert (await call.run(request_for(Format.ANTHROPIC, 30))).text == "a record"
+    sizes = [len(wire.asked(one.body)) for one in call.server.requests[:4]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 4
+
+
 async def test_a_reply_that_was_cut_off_gets_twice_the_room_once(wire: Wire) -> None:
     """And is on record with what it cost."""
     call = asking(wire, wire.reply("a rec", stop="length"), wire.reply("a record"))
