@@ -540,6 +540,18 @@ def test_what_a_job_used_counts_where_its_worker_died_right_after_its_end(swept:
     assert spent(swept) == [(1, 700, 0.25, 0)]
 
 
+def test_what_a_job_used_counts_where_its_session_was_deleted_behind_a_dead_worker(swept: World) -> None:
+    """Nothing else of the session is left; the bill is."""
+    filled, scheduler = swept.session(), swept.scheduler()
+    grow(filled, LIMIT)
+    settle(scheduler)
+    [job] = swept.jobs(filled)
+    begun(filled, job.jid, lease_ms=100)
+    assert swept.store.run(filled.ops.delete()).o == "deleted"
+    eventually(lambda: stepped(scheduler) and not swept.state.zcard(filled.keys.shard.open_jobs), 5)
+    assert spent(swept) == [(1, 900, 0.5, 900)]
+
+
 def test_a_job_whose_attempts_are_spent_is_dead_and_not_sent(swept: World) -> None:
     """An operator looks at it."""
     swept.store.run(save_policy("acme", Policy(attempts=1)))

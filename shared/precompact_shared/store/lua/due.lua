@@ -12,15 +12,19 @@ local function drop(o)
   redis.call('ZREM', K.oj, member(ARGV[4]))
   return cjson.encode({o=o})
 end
-if not exists() then return drop('gone') end
-local job = load_job(ARGV[4])
-if not job then return drop('gone') end
-if not LIVE[job.state] then
-  if not is_unsettled(job) then return drop('gone') end
+local function settle(job)
+  if not job or job.jid ~= ARGV[4] or not is_unsettled(job) then return drop('gone') end
   -- Whoever has counted takes the job off the list; until then others look again.
   look_at(job, NOW + resend)
   return cjson.encode({o='settle', job=job})
 end
+local function buried()
+  local raw = redis.call('HGET', K.t, 'job')
+  return raw and cjson.decode(raw) or nil
+end
+if not exists() then return settle(buried()) end
+local job = load_job(ARGV[4])
+if not job or not LIVE[job.state] then return settle(job) end
 local function send()
   -- Looked at again when the resend is due, so that several sweepers do not all send.
   look_at(job, NOW + resend)
