@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from precompact_shared.engine.types import Format
+from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import Redaction
+from precompact_shared.store.tenants import save_policy
 from precompact_worker.tools import Ended
 from tests.integration.test_worker import Bench, new_bench
 from tests.integration.test_worker_providers import Office, record, wire
@@ -142,3 +144,26 @@ async def test_what_was_masked_is_not_asked_for_again(office: Office) -> None:
     body = bench.body(tag.cid)
     assert "[secret: named]" in body["summary"]
     assert token not in f"{body['summary']} {body['carried']}"
+
+
+async def test_masking_that_begins_in_mid_session_holds_for_what_was_kept_before(office: Office) -> None:
+    """The record and the facts of the first generation are made of words as they were said."""
+    bench, wire = office.bench, office.bench.filled.format
+    await office.open(office.wire.reply(record()), fallback=False)
+    some = planted()[:3] + planted()[-16:]
+    for number, one in enumerate(some):
+        bench.filled.append(exchange(wire, number, one.text, one.text, one.text))
+    bench.filled.append(turns(40, words=12))
+    assert await bench.work(bench.filled.claim()) == Ended("stored")
+    bench.adopt(next(tag for tag in bench.candidates() if tag.slot == "speculative"))
+    before = len(office.server.requests)
+    assert is_left(some[0].secrets[0], str(office.server.requests[0].body)), "nothing was masked so far"
+    policy = Policy(providers=(office.wire.spec(office.server.url),), fallback=False, redact=Redaction.ALWAYS)
+    bench.store.run(save_policy(bench.filled.tenant, policy))
+    bench.filled.append(turns(40, start=40, words=12))
+    assert await bench.work(bench.filled.claim()) == Ended("stored")
+    sent = [json.dumps(one.body, ensure_ascii=False) for one in office.server.requests[before:]]
+    assert sent
+    assert not [
+        one.name for one in some for secret in one.secrets if any(is_left(secret, body) for body in sent)
+    ]

@@ -7,18 +7,27 @@ from typing import Any
 
 from precompact_shared.engine.summary import Carried
 from precompact_shared.engine.types import Message
-from precompact_worker.named_secrets import mask_named
+from precompact_worker.named_secrets import looks_random, mask_named
 from precompact_worker.private_keys import mask_private_keys
 from precompact_worker.secret_forms import mask_forms
+
+REPEATED = "[secret: repeated]"
+MOST_REPEATED = 100
+"""Secrets of a text that are looked for in the rest of it."""
 
 
 def mask(text: str) -> str:
     """The text with each secret that was found replaced by its kind in brackets. The same text gives the same result.
 
     Known forms of keys and tokens, private keys, passwords in URLs and commands, and values behind names like
-    `password =`. No entropy: hashes and ids of a conversation are what a summary is about. O(characters).
+    `password =`; what was found once is replaced wherever the text has it. No entropy: hashes and ids of a conversation are what a summary is about. O(characters).
     """
-    return mask_named(mask_forms(mask_private_keys(text)))
+    found: list[str] = []
+    text = mask_named(mask_forms(mask_private_keys(text), found), found)
+    for secret in dict.fromkeys(one.rstrip(".:!?") for one in found[:MOST_REPEATED]):
+        if looks_random(secret):
+            text = text.replace(secret, REPEATED)
+    return text
 
 
 def mask_message(message: Message) -> Message:

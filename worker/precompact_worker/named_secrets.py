@@ -71,22 +71,23 @@ class _Named:
         return self.word not in {"token", "credential"} or "secret" in self.name.lower()
 
 
-def mask_named(text: str) -> str:
-    """The text with the values behind names of secrets replaced, as far as they are values: code, types, words stay."""
+def mask_named(text: str, found: list[str]) -> str:
+    """The text with the values behind names of secrets replaced, and added to `found`: code, types, words stay."""
     pieces: list[str] = []
     done = passed = 0
     low = lowered(text)
     for hit in _WORD_OF_NAME.finditer(low):
         if hit.start() < passed:
             continue
-        found = _VALUE.match(text, hit.end())
-        if found is None or not _opens(low, hit, found):
+        match = _VALUE.match(text, hit.end())
+        if match is None or not _opens(low, hit, match):
             continue
-        group = "quoted" if found["quoted"] is not None else "bare"
-        start, stop = found.span(group)
-        if _is_secret(_named(text, hit, found, group), is_quoted=group == "quoted") and not _INNOCENT.search(
-            found["rest"]
+        group = "quoted" if match["quoted"] is not None else "bare"
+        start, stop = match.span(group)
+        if _is_secret(_named(text, hit, match, group), is_quoted=group == "quoted") and not _INNOCENT.search(
+            match["rest"]
         ):
+            found.append(text[start:stop])
             pieces += (text[done:start], MASK)
             done = passed = stop
         elif stop - start > _LONG:

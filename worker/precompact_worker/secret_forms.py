@@ -66,14 +66,14 @@ class SecretForm:
     """The pattern may stop inside the token it has recognised."""
 
 
-def mask_forms(text: str) -> str:
-    """The text with every secret of a known form replaced by its kind in brackets. O(characters)."""
+def mask_forms(text: str, found: list[str]) -> str:
+    """The text with every secret of a known form replaced by its kind in brackets, and added to `found`. O(characters)."""
     low = lowered(text)
     for form in forms():
         searched = low if form.any_case else text
         if form.hints and not any(hint in searched for hint in form.hints):
             continue
-        masked = _replace(text, searched, form)
+        masked = _replace(text, searched, form, found)
         if masked is not text:
             text, low = masked, lowered(masked)
     return text
@@ -85,16 +85,17 @@ def lowered(text: str) -> str:
     return low if len(low) == len(text) else "".join(one.lower() if one.isascii() else one for one in text)
 
 
-def _replace(text: str, searched: str, form: SecretForm) -> str:
+def _replace(text: str, searched: str, form: SecretForm, found: list[str]) -> str:
     pieces: list[str] = []
     done = 0
-    for found in form.pattern.finditer(searched):
-        start, stop = found.span("s" if form.pattern.groupindex else 0)
+    for match in form.pattern.finditer(searched):
+        start, stop = match.span("s" if form.pattern.groupindex else 0)
         if start < done or not _is_one(text, start, stop, form):
             continue
         if form.to_edge:
             edge = _EDGE.search(text, stop)
             stop = edge.start() if edge else len(text)
+        found.append(text[start:stop])
         pieces += (text[done:start], f"[secret: {form.kind}]")
         done = stop
     return "".join((*pieces, text[done:])) if pieces else text

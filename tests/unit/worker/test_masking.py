@@ -105,6 +105,15 @@ def test_a_key_that_is_not_whole_does_not_hide_what_follows_it() -> None:
     assert masked.endswith("Then run the tests of src/app.py, please.")
 
 
+def test_a_secret_that_was_found_once_is_hidden_in_the_whole_text() -> None:
+    """Its name stands at one place, and the bare word at others; a password that is a word stays one."""
+    text = "Use v9Kq2xTz71; the db password: v9Kq2xTz71.\nPGPASSWORD=postgres psql postgres\n- identifier: `v9Kq2xTz71`"
+    masked = mask(text)
+    assert "v9Kq2xTz71" not in masked
+    assert masked.endswith("PGPASSWORD=[secret: named] psql postgres\n- identifier: `[secret: repeated]`")
+    assert mask(masked) == masked
+
+
 PIECES = [
     "a", "a.b.c.", "0f", "eyJ", "/", "https://example.org/a ", "key" + " " * 997, " ", "\n", "-----BEGIN ", "password=", "secret ",
     "-----BEGIN PRIVATE KEY-----", " " * 9_000 + "-----END PRIVATE KEY-----", "token=", 'token:"', "login x password ", "mysql ",
