@@ -87,7 +87,11 @@ BROKEN: list[tuple[str, list[Any], dict[str, Any]]] = [
         {},
     ),
     ("A10", [user("go"), assistant({"type": "redacted_thinking", "data": ""}, text("x")), user("on")], {}),
-    ("A10", [*OPENED, user(result())], {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+    (
+        "A10",
+        [*OPENED, user(result())],
+        {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "max_tokens": 2_000},
+    ),
     ("A12", [user("go"), assistant(DOCUMENT), user("on")], {}),
     ("A12", [user(CITED)], {}),
     ("A13", [user(*[marked("5m")] * 5)], {}),
@@ -117,6 +121,9 @@ BROKEN: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("A19", [user("go")], {"metadata": None}),
     ("A19", [user("go")], {"tools": [{"name": "a", "input_schema": {}}] * 2}),
     ("V1", [user("go")], {"top_p": 0.9}),
+    ("P2", [user("go")], {"service_tier": "flex"}),
+    ("P3", [user("go")], {"thinking": {"type": "enabled", "budget_tokens": 1_023}, "max_tokens": 4_096}),
+    ("P3", [user("go")], {"thinking": {"type": "enabled", "budget_tokens": 4_096}, "max_tokens": 4_096}),
 ]
 OF_FORM = frozenset({"A1", "A16", "A18", "A19"})
 """What a request is made of; switched off, nothing could read it."""

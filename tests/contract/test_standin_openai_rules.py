@@ -77,6 +77,8 @@ BROKEN: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("O14", [{"type": "compaction", "encrypted_content": "bm90IG91cnM="}, user()], {}),
     ("P1", [user()], {"temperature": 0.5}),
     ("P2", [user()], {"max_output_tokens": 15}),
+    ("P2", [user()], {"max_output_tokens": 128_001}),
+    ("P2", [user()], {"service_tier": "standard_only"}),
     ("P2", [user()], {"context_management": [{"type": "compaction", "compact_threshold": 999}]}),
 ]
 VALID: list[tuple[str, list[Any], dict[str, Any]]] = [
@@ -172,6 +174,27 @@ def test_the_smallest_violation_in_a_chat_is_refused(
     with pytest.raises(BadRequestError):
         chat(gpt, messages)
     assert standin.requests[-1]["refusal"]["rule"] == rule
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({"temperature": 0.5}, "P1"),
+        ({"max_completion_tokens": 128_001}, "P2"),
+        ({"max_tokens": 128_001}, "P2"),
+        ({"service_tier": "standard_only"}, "P2"),
+    ],
+)
+def test_what_a_model_has_not_is_refused_in_a_chat_too(
+    gpt: OpenAI, standin: Served, more: dict[str, Any], rule: str
+) -> None:
+    """Unless the rule is switched off."""
+    body = {"model": MODEL, "messages": [user()], **more}
+    with pytest.raises(BadRequestError):
+        gpt.post("/chat/completions", body=body, cast_to=object)
+    assert standin.requests[-1]["refusal"]["rule"] == rule
+    standin.play(Scenario(rules_off=(rule,)))
+    gpt.post("/chat/completions", body=body, cast_to=object)
 
 
 @pytest.mark.parametrize("messages", [row[1] for row in CHAT_VALID], ids=[row[0] for row in CHAT_VALID])

@@ -26,6 +26,7 @@ FORM: tuple[Rule, ...] = (
 """After these every message, block and tool has the shape its type says."""
 SENSE: tuple[Rule, ...] = (
     version.sampling,
+    version.tier,
     version.documents,
     version.citations,
     text.empty_texts,
@@ -44,6 +45,7 @@ SENSE: tuple[Rule, ...] = (
     tools.belonging,
     tools.in_front,
     tools.server_side,
+    thinking.budget,
     thinking.signed,
     thinking.opens_loop,
     thinking.bound,

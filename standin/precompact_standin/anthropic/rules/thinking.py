@@ -8,6 +8,21 @@ from precompact_standin.anthropic.binding import mismatches, misread
 from precompact_standin.anthropic.request import Request, of_type
 from precompact_standin.refusal import Refusal, broken
 
+MIN_BUDGET_TOKENS = 1_024
+
+
+def budget(request: Request) -> Iterator[Refusal]:
+    """P3: a budget for thinking is 1,024 tokens at least, and leaves room for an answer."""
+    tokens = (request.body.get("thinking") or {}).get("budget_tokens")
+    most = request.body.get("max_tokens")
+    if tokens is None:
+        return
+    if tokens < MIN_BUDGET_TOKENS:
+        text = f"thinking.budget_tokens: Input should be greater than or equal to {MIN_BUDGET_TOKENS}"
+        yield broken("P3", text, param="thinking.budget_tokens")
+    if most is not None and tokens >= most:
+        yield broken("P3", "`max_tokens` must be greater than `thinking.budget_tokens`", param="max_tokens")
+
 
 def signed(request: Request) -> Iterator[Refusal]:
     """A10: thinking has its signature, redacted thinking its data; what was signed here is unchanged."""

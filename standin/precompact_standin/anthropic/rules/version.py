@@ -1,4 +1,4 @@
-"""A12 and the sampling parameters: what API version 2026-10-21 no longer takes."""
+"""A12 and the sampling parameters: what API version 2026-10-21 no longer takes; and service tiers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from precompact_standin.anthropic.request import Request
 from precompact_standin.refusal import Refusal, broken
 
 GONE = ("temperature", "top_p", "top_k")
+
+
+TIERS = ("auto", "standard_only")
+
+
+def tier(request: Request) -> Iterator[Refusal]:
+    """P2: service tiers there are."""
+    told = request.body.get("service_tier", TIERS[0])
+    if told not in TIERS:
+        yield broken("P2", "service_tier: Input should be 'auto' or 'standard_only'", param="service_tier")
 
 
 def sampling(request: Request) -> Iterator[Refusal]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from precompact_standin.openai.request import Request
-from precompact_standin.openai.rules import form, pairs, place, reasoning
+from precompact_standin.openai.rules import form, limits, pairs, place, reasoning
 from precompact_standin.refusal import Refusal
 
 Rule = Callable[[Request], Iterable[Refusal]]
@@ -22,6 +22,8 @@ RULES: tuple[Rule, ...] = (
     place.references,
     place.temperature,
     place.thresholds,
+    limits.output,
+    limits.tier,
     pairs.answered,
     pairs.belonging,
     reasoning.replayed,

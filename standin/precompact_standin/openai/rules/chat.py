@@ -7,6 +7,7 @@ from typing import Any
 
 from precompact_standin.models import Model
 from precompact_standin.openai import fields
+from precompact_standin.openai.rules import limits
 from precompact_standin.refusal import Refusal, broken
 
 Message = dict[str, Any]
@@ -24,8 +25,9 @@ def check_chat(body: dict[str, Any], model: Model, rules_off: Sequence[str]) -> 
     stops = body.get("stop")
     if stops is not None and not (isinstance(stops, str) or _are_texts(stops)):
         raise broken("C0", "Invalid type for 'stop': expected texts.", param="stop", code="invalid_type")
-    for refusal in _sampling(body, model):
-        raise refusal
+    for refusal in (*_sampling(body, model), *limits.output_of(body, model), *limits.tier_of(body)):
+        if refusal.rule not in rules_off:
+            raise refusal
     for rule in RULES:
         for refusal in rule(found):
             if refusal.rule not in rules_off:

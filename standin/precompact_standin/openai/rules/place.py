@@ -69,7 +69,7 @@ def temperature(request: Request) -> Iterator[Refusal]:
 
 
 def thresholds(request: Request) -> Iterator[Refusal]:
-    """Context management knows compaction alone, from 1,000 tokens on; output is 16 tokens or more."""
+    """Context management knows compaction alone, from 1,000 tokens on."""
     for at, entry in enumerate(request.body.get("context_management") or []):
         where = f"context_management[{at}]"
         if entry.get("type") != "compaction" or set(entry) - {"type", "compact_threshold"}:
@@ -78,7 +78,3 @@ def thresholds(request: Request) -> Iterator[Refusal]:
         if threshold is not None and not (isinstance(threshold, int) and threshold >= MIN_THRESHOLD_TOKENS):
             text = f"Invalid '{where}.compact_threshold': expected a value of 1000 or more."
             yield broken("P2", text, param=f"{where}.compact_threshold", code="integer_below_min_value")
-    limit = request.body.get("max_output_tokens")
-    if limit is not None and limit < 16:
-        text = "Invalid 'max_output_tokens': expected a value >= 16."
-        yield broken("P2", text, param="max_output_tokens", code="integer_below_min_value")
