@@ -10,6 +10,7 @@ from precompact_shared.engine.cache_marks import count_marks
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Format
 from precompact_worker.providers.prefix_body import (
+from precompact_worker.providers.compacting import ON_DEMAND, Talk
     LIMITS_OUTPUT,
     body_of,
     conversation,
@@ -59,6 +60,8 @@ def test_no_mark_lives_longer_than_those_before_it() -> None:
 
 
 ADAPTIVE = {"thinking": {"type": "adaptive"}}
+BUDGET = {"thinking": {"type": "enabled", "budget_tokens": 9_000}}
+LARGE_BUDGET = {"thinking": {"type": "enabled", "budget_tokens": 62_000}}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,10 @@ ADAPTIVE = {"thinking": {"type": "adaptive"}}
         (Format.ANTHROPIC, MODEL, {}, RECORD),
         (Format.ANTHROPIC, MODEL, {"max_tokens": 50_000}, RECORD),
         (Format.ANTHROPIC, MODEL, {"thinking": {"type": "disabled"}}, RECORD),
-        (Format.ANTHROPIC, MODEL, {"thinking": {"type": "enabled", "budget_tokens": 9_000}}, RECORD + 9_000),
+        (Format.ANTHROPIC, MODEL, BUDGET, RECORD + 9_000),
+        (Format.ANTHROPIC, MODEL, {**BUDGET, "max_tokens": 10_000}, RECORD + 9_000),
+        (Format.ANTHROPIC, MODEL, {**LARGE_BUDGET, "max_tokens": 64_000}, 64_000),
+        (Format.ANTHROPIC, MODEL, LARGE_BUDGET, RECORD + 62_000),
         (Format.ANTHROPIC, MODEL, ADAPTIVE, RECORD + 4_096),
         (Format.ANTHROPIC, MODEL, {**ADAPTIVE, "max_tokens": 50_000}, 50_000),
         (Format.OPENAI_RESPONSES, "gpt-4.1", {}, 2_000),
@@ -85,6 +91,22 @@ def test_a_model_that_thinks_gets_room_for_it(
     body = body_of({"params": params}, asked, model, conversation(asked, sends_tail=True))
     [told] = [body[name] for name in LIMITS_OUTPUT if name in body]
     assert told == most
+
+
+@pytest.mark.parametrize(
+    ("params", "most"),
+    [
+        ({}, 4_096),
+        ({**BUDGET, "max_tokens": 10_000}, 4_096 + 9_000),
+        ({**LARGE_BUDGET, "max_tokens": 64_000}, 64_000),
+    ],
+)
+def test_a_compaction_on_demand_has_room_for_thinking_and_not_more_than_the_model(
+    params: dict[str, Any], most: int
+) -> None:
+    """The agent's limit was accepted; beyond it the request might be refused."""
+    body = ON_DEMAND.body(Talk(model=MODEL, messages=[], max_tokens=2_000, front=params))
+    assert body["max_tokens"] == most
 
 
 def test_a_form_of_the_answer_is_left_out_and_the_effort_kept() -> None:

@@ -18,6 +18,8 @@ from precompact_worker.providers.verdicts import Finding
 
 NAMED = frozenset({"model", "max_tokens", "messages", "system", "service_tier", "extra_body"})
 BEDROCK_VERSION = "bedrock-2023-05-31"
+THINKERS_WRITE_TOKENS = 32_000
+"""Every model that thinks by a budget writes as much."""
 
 
 class AnthropicSpeaker:
@@ -88,6 +90,20 @@ class AnthropicSpeaker:
 def platform_fields(spec: ProviderSpec) -> dict[str, Any]:
     """What a platform wants in the body: Bedrock's older models do not know the version that the SDK writes there."""
     return {"anthropic_version": BEDROCK_VERSION} if spec.platform is Platform.BEDROCK else {}
+
+
+def room_to_think(record_tokens: int, params: Mapping[str, Any]) -> int:
+    """`max_tokens` of a record by a model that thinks by a budget: both have room, the budget is less than all of it.
+
+    Not more than the model can write, as far as that is known: the agent's own limit was accepted, and so is what every
+    model takes that thinks.
+    """
+    thinking, own = params.get("thinking"), params.get("max_tokens")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+    if not isinstance(budget, int):
+        return record_tokens
+    both = record_tokens + budget
+    return min(both, max(own, THINKERS_WRITE_TOKENS)) if isinstance(own, int) and own > budget else both
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

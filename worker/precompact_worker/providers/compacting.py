@@ -134,14 +134,9 @@ def _on_demand_body(talk: Talk) -> dict[str, Any]:
     if isinstance(thinking := talk.front.get("thinking"), Mapping):
         # Binding controls need a header of their own; nothing of ours is moved, so that there is nothing to control.
         kept["thinking"] = {name: value for name, value in thinking.items() if name != "block_binding"}
-    most = max(LEAST_OUTPUT_TOKENS, talk.max_tokens) + _thinking_budget(kept.get("thinking"))
+    most = anthropic.room_to_think(max(LEAST_OUTPUT_TOKENS, talk.max_tokens), talk.front)
     rest = {"max_tokens": most, "messages": list(talk.messages), "compaction": {"type": "summarize"}}
     return {"model": talk.model, **kept, **rest}
-
-
-def _thinking_budget(thinking: Any) -> int:
-    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    return budget if isinstance(budget, int) else 0
 
 
 async def _send_on_demand(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:

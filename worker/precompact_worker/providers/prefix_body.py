@@ -10,6 +10,7 @@ from precompact_shared.engine import formats
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Format, Message
 from precompact_worker.prompting import Kept, prefix_task
+from precompact_worker.providers.anthropic import room_to_think
 from precompact_worker.providers.base import Request
 from precompact_worker.providers.marking import marked
 from precompact_worker.providers.native import sendable
@@ -132,8 +133,8 @@ def _most_output(request: Request, model: str, params: Mapping[str, Any]) -> int
     """Room for the record, and for what the model thinks first: as much as the agent gives it, since both count as output."""
     most = max(LEAST_OUTPUT_TOKENS, int(request.max_tokens * family_factor(model)))
     thinking = params.get("thinking")
-    if isinstance(thinking, Mapping) and isinstance(budget := thinking.get("budget_tokens"), int):
-        return most + budget
+    if isinstance(thinking, Mapping) and isinstance(thinking.get("budget_tokens"), int):
+        return room_to_think(most, params)
     if not _thinks(model, thinking, params.get("reasoning")):
         return most
     return max(most + REASONING_TOKENS, *(_whole(params.get(name)) for name in LIMITS_OUTPUT))
