@@ -9,8 +9,8 @@ import pytest
 from precompact_shared.engine.cache_marks import count_marks
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Format
-from precompact_worker.providers.prefix_body import (
 from precompact_worker.providers.compacting import ON_DEMAND, Talk
+from precompact_worker.providers.prefix_body import (
     LIMITS_OUTPUT,
     body_of,
     conversation,
