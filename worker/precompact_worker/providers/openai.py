@@ -104,7 +104,8 @@ class OpenAISpeaker:
 
     def _room(self, ask: Ask) -> int:
         spare = REASONING_TOKENS if reasons(self._spec.writer) else 0
-        return max(LEAST_OUTPUT_TOKENS, ask.max_tokens + spare)
+        wanted = max(LEAST_OUTPUT_TOKENS, ask.max_tokens + spare)
+        return min(wanted, self._spec.max_output or wanted)  # more than its limit a server refuses
 
     def _tier(self) -> dict[str, Any]:
         return {"service_tier": self._spec.service_tier} if self._spec.service_tier else {}

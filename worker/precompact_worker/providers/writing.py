@@ -19,10 +19,12 @@ from precompact_worker.providers.verdicts import Finding, ProviderMisconfigured,
 
 DEGREES = (1.0, 0.7, 0.5, 0.35)
 """Shares of what was sent in one go, each tried from the original when the provider says that it was too large."""
-MOST_PARTS = 64
+MOST_PARTS = 200
+"""Twenty times a window of 8,000 tokens takes a hundred to 150."""
 ROOM_SHARE = 0.95
 """Our count is an estimate."""
 LEAST_PART_TOKENS = 512
+LEAST_OUTPUT_TOKENS = 256
 OUTPUT_SLACK = 1.5
 """A reply may be so much longer than asked before it is cut off: too long is told apart from cut off."""
 MODE = "transcript"
@@ -119,20 +121,23 @@ class Writer:
         return int(text * family_factor(self.speaker.model))
 
     def _written(self, request: Request) -> int:
-        return int(request.max_tokens * MODEL_SHARE)
+        """What the model is told to write at most, in o200k tokens: no more than its output limit has room for."""
+        possible = self._known().max_output / family_factor(self.speaker.model) / OUTPUT_SLACK
+        return int(min(request.max_tokens * MODEL_SHARE, possible))
 
     def _output(self, request: Request) -> int:
-        known = self._known()
         wanted = int(self._written(request) * family_factor(self.speaker.model) * OUTPUT_SLACK)
-        return max(256, min(wanted, known.max_output))
+        return max(LEAST_OUTPUT_TOKENS, wanted)
 
     def _room(self, request: Request) -> int:
         """Tokens of transcript that one call takes, in o200k tokens."""
         known = self._known()
-        beside = sum(map(count_text, (*overhead(request.preset, request.focus), request.previous)))
-        beside = max(beside, request.max_tokens)
+        written = self._written(request)
+        # The record so far, ours or the last generation's; and once more where it is sent back with what it lacks.
+        beside = sum(map(count_text, overhead(request.preset, request.focus)))
+        beside += max(count_text(request.previous), written) + written
         free = (known.window - self._output(request)) / family_factor(self.speaker.model) * ROOM_SHARE
-        room = int(free - beside - request.max_tokens)
+        room = int(free - beside)
         if room < LEAST_PART_TOKENS:
             raise error_of(Finding(Verdict.OVERFLOW, "window_too_small"))
         return room

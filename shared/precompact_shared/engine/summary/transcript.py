@@ -21,6 +21,8 @@ _LABELS = {
 TAG = "transcript"
 _MARK = f"</{TAG}"
 _LEAST_PIECE = 40
+_SHARE_FOR_A_BORDER = 8
+"""An eighth of a piece may be given up so that it ends where a reader sees a border."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,27 @@ def _piece(one: Spoken, start: int, budget_tokens: int) -> tuple[Spoken, int]:
     size = max(_LEAST_PIECE, len(one.text) * budget_tokens // one.tokens)
     note = "" if start == 0 else f"[r:{one.seq}] (goes on)\n"
     while True:
-        stop = border_at_or_before(one.text, start + size)
-        stop = stop if stop > start else min(len(one.text), start + size)
+        stop = _border(one.text, start, start + size)
         text = note + one.text[start:stop]
         tokens = count_text(text)
         if tokens <= budget_tokens or size <= _LEAST_PIECE:
-            seen = one.seen_tokens * (stop - start) // len(one.text)
+            size_all = len(one.text)  # floors of sums, so that the pieces have together what the whole has
+            seen = one.seen_tokens * stop // size_all - one.seen_tokens * start // size_all
             return Spoken(one.seq, text, tokens, seen), stop
         size = max(_LEAST_PIECE, size * 4 // 5)
+
+
+def _border(text: str, start: int, position: int) -> int:
+    """Where a piece that may reach to `position` ends: behind a line, else behind a word, else within one."""
+    if position >= len(text):
+        return len(text)
+    first = position - (position - start) // _SHARE_FOR_A_BORDER
+    for mark in ("\n", " "):
+        found = text.rfind(mark, first, position)
+        if found > start:
+            return found + 1
+    stop = border_at_or_before(text, position)
+    return stop if stop > start else position
 
 
 def joined(part: Iterable[Spoken]) -> str:
