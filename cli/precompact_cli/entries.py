@@ -19,6 +19,8 @@ class Entries(Sequence[Entry]):
     def __init__(self, recording: Recording) -> None:
         """Counts every text once; about a second for a million characters."""
         self._messages = recording.messages
+        self._newest: Entry | None = None
+        """The one read last: who goes through them looks at each more than once."""
         self.rates: Rates = rates_of(recording.format, recording.model)
         """Of the model's family; sizes are by these."""
         self.pieces: Sequence[Piece] = tuple(load_of(recording.format, one) for one in recording.messages)
@@ -59,4 +61,7 @@ class Entries(Sequence[Entry]):
         return list(accumulate(self._tokens, initial=0))
 
     def _entry(self, place: int) -> Entry:
-        return Entry(place, self._messages[place], self._tokens[place])
+        if self._newest is None or self._newest.seq != place:
+            self._newest = None  # a large one would be there beside the next
+            self._newest = Entry(place, self._messages[place], self._tokens[place])
+        return self._newest
