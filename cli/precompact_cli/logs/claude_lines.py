@@ -21,6 +21,8 @@ class Merger:
         self._reply: _Reply | None = None
         self._results: list[dict[str, Any]] = []
         self._results_at: tuple[Stamp, int] = (None, 0)
+        self._called_as: str | None = None
+        """Id of the newest reply: text that came in between divides it, and its sizes are told with each half."""
         self.said = 0
         self.place = 0
         """Of the message that the line fed last is part of."""
@@ -69,8 +71,10 @@ class Merger:
         return Said(message, at, line, self._thread)
 
     def _called(self, reply: _Reply) -> Iterator[Event]:
-        if reply.model is None or reply.model == _NO_MODEL:
+        goes_on = reply.id is not None and reply.id == self._called_as
+        if reply.model is None or reply.model == _NO_MODEL or goes_on:
             return
+        self._called_as = reply.id
         yield Opened(model=reply.model, thread=self._thread)
         call = Called(
             prefix=self.said - 1,

@@ -82,6 +82,31 @@ def test_lines_of_one_reply_are_one_message_and_its_results_the_next() -> None:
     ]
 
 
+def test_a_reply_that_text_divides_is_one_call() -> None:
+    """As when a skill's text comes between two calls that were made at once."""
+    session = read(
+        lines(
+            prompt("go", None),
+            call("A", "go", "m1"),
+            result("ra", "A", "A"),
+            prompt("skill", "ra", isMeta=True),
+            call("B", "skill", "m1"),
+            result("rb", "B", "B"),
+            said("end", "rb", "m2"),
+        )
+    )
+    assert texts(session) == [
+        "user:go",
+        "assistant:A()",
+        "user:=id-A",
+        "user:skill",
+        "assistant:B()",
+        "user:=id-B",
+        "assistant:end",
+    ]
+    assert [one.prefix for one in session.calls] == [1, 6]
+
+
 def test_the_branch_that_ends_last_is_live_and_the_other_is_told() -> None:
     """Where it left, and what it held."""
     session = read(
