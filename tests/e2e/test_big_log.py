@@ -10,41 +10,49 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.e2e.big_logs import COMPACTED_BY_NOBODY, SHAPES, write_log
+from precompact_cli.main import app
+from tests.e2e import big_logs
+from tests.e2e.big_logs import COMPACTED_BY_NOBODY, Told, write_log
 
 LOG_BYTES = 500 * 1024 * 1024
 LARGEST_BYTES = 24 * 1024 * 1024
 MOST_KIB = 300 * 1024
-SMALL_BYTES = 4 * 1024 * 1024
+SMALL_BYTES = 300_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", SHAPES)
+@pytest.mark.parametrize("tool", big_logs.SHAPES)
 def test_half_a_gigabyte_is_inspected_within_300_megabytes(tool: str, tmp_path: Path) -> None:
     """Every message is read, every compaction found; one entry is of 24 MB, and takes three times as much for a moment."""
-    page, most_kib = _checked(tool, tmp_path, LOG_BYTES, LARGEST_BYTES)
+    path = tmp_path / "log"
+    told = write_log(path, tool, log_bytes=LOG_BYTES, largest_bytes=LARGEST_BYTES)
+    page, most_kib = _inspected(path, tmp_path / "page.json")
+    path.unlink()
+    _check(page, tool, told)
     assert page["tokens"] > LOG_BYTES / 40
     assert most_kib < MOST_KIB
 
 
-@pytest.mark.parametrize("tool", SHAPES)
-def test_the_logs_made_here_are_what_each_tool_writes(tool: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", big_logs.SHAPES)
+def test_the_logs_made_here_are_what_each_tool_writes(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else the large ones would show nothing."""
-    _checked(tool, tmp_path, SMALL_BYTES, SMALL_BYTES // 4)
+    monkeypatch.setattr(big_logs, "CONTEXT_STEPS", 6)
+    path = tmp_path / "log"
+    told = write_log(path, tool, log_bytes=SMALL_BYTES, largest_bytes=SMALL_BYTES // 10)
+    assert told.boundaries > 1
+    _check(json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).stdout), tool, told)
 
 
-def _checked(tool: str, folder: Path, log_bytes: int, largest_bytes: int) -> tuple[dict[str, Any], int]:
-    path = folder / "log"
-    told = write_log(path, tool, log_bytes=log_bytes, largest_bytes=largest_bytes)
-    page, most_kib = _inspected(path, folder / "page.json")
-    path.unlink()
+def _check(page: dict[str, Any], tool: str, told: Told) -> None:
     assert page["log"]["tool"] == tool.removesuffix("-document")
     assert page["entries"] == told.entries
     assert page["model_calls"] == told.steps
     assert len(page["log"]["boundaries"]) == (0 if tool in COMPACTED_BY_NOBODY else told.boundaries)
     assert page["log"]["damaged_lines"] == 0
-    return page, most_kib
 
 
 def _inspected(path: Path, told: Path) -> tuple[dict[str, Any], int]:
