@@ -19,7 +19,7 @@ from tests.e2e.big_logs import COMPACTED_BY_NOBODY, Told, write_log
 LOG_BYTES = 500 * 1024 * 1024
 LARGEST_BYTES = 24 * 1024 * 1024
 MOST_KIB = 300 * 1024
-SMALL_BYTES = 300_000
+SMALL_BYTES = 400_000
 
 
 @pytest.mark.slow
