@@ -28,6 +28,7 @@ from tests.support.talk import turns
 from tests.support.waiting import eventually
 
 SHARDS = 4
+DAY_MS = 86_400_000
 WINDOW = 40_000
 STARTED, LIMIT, HARD = 28_000, 32_000, 35_500
 """Sizes past the latest start (26,928), past the limit (31,680) and past `hard` (35,200) of that window."""
@@ -460,9 +461,10 @@ def test_a_job_whose_worker_died_is_sent_again_after_its_lease(swept: World) -> 
 
 
 def spent(world: World, tenant: str = "acme") -> list[tuple[int, int, float, int]]:
-    """Calls, plain input, dollars and estimated tokens of a tenant's day, by kind of call."""
-    day = day_of(int(world.state.time()[0]) * 1000)
-    rows = world.store.run(tenant_spent(tenant, day))
+    """Calls, plain input, dollars and estimated tokens of a tenant's days, by kind of call: midnight may pass meanwhile."""
+    now_ms = int(world.state.time()[0]) * 1000
+    days = [day_of(now_ms - DAY_MS), day_of(now_ms)]
+    rows = [row for day in days for row in world.store.run(tenant_spent(tenant, day))]
     return [(row.calls, row.input_tokens, row.cost_usd, row.estimated_tokens) for row in rows]
 
 
