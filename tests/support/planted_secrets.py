@@ -167,6 +167,8 @@ def _places() -> Iterator[Planted]:
     yield Planted("flag", f"mysql --user=root --password={PASSWORD} x", (PASSWORD,))
     yield Planted("flag and blank", f"vault login --token {PASSWORD}", (PASSWORD,))
     yield Planted("short flag", f"mysql -uroot -p{PASSWORD} x", (PASSWORD,))
+    yield Planted("quoted short flag", f"mysqldump -u root -p'{PASSWORD}' x", (PASSWORD,))
+    yield Planted("redis-cli", f"redis-cli -h cache -a {PASSWORD} ping", (PASSWORD,))
     yield Planted("sshpass", f"sshpass -p '{PASSWORD}' ssh x", (PASSWORD,))
     yield Planted("docker login", f"docker login -u bob -p {PASSWORD} reg.example.org", (PASSWORD,))
     yield Planted("netrc", f"machine api.example.org login bob password {PASSWORD}", (PASSWORD,))
@@ -200,6 +202,20 @@ def _names() -> Iterator[Planted]:
         "pod", f"env:\n  - name: DB_PASSWORD\n    value: {PASSWORD}\n  - name: X\n    value: y", (PASSWORD,)
     )
     yield Planted("container", json.dumps([{"name": "API_KEY", "value": key}]), (key,))
+    yield Planted(
+        "XML", f"<server><username>bob</username><password>{PASSWORD}</password></server>", (PASSWORD,)
+    )
+    yield Planted("web.config", f'<add key="ApiKey" value="{key}" />', (key,))
+    yield Planted(
+        "properties", "server.port=80\nspring.datasource.password=correcthorse\nx.y=1", ("correcthorse",)
+    )
+    yield Planted(
+        "YAML with words",
+        "db:\n  password: correcthorse  # staging\n  client_secret: tr-ou-ba-dor\n",
+        ("correcthorse", "tr-ou-ba-dor"),
+    )
+    yield Planted("setter", f'client.setPassword("{PASSWORD}")', (PASSWORD,))
+    yield Planted("letters", "GITHUB_TOKEN=abcdefghijklmnopqrstuvwx make", ("abcdefghijklmnopqrstuvwx",))
     yield Planted("mail", f'auth: {{ user: "bob", pass: "{PASSWORD}" }}', (PASSWORD,))
     yield Planted("words", "btw my db password is Tr0ub4dor&3x, do not share", ("Tr0ub4dor&3x",))
     yield Planted("German", "das Passwort ist Tr0ub4dor&3x und bleibt so", ("Tr0ub4dor&3x",))

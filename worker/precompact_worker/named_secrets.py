@@ -22,7 +22,7 @@ _VALUE = re.compile(
     r"(?P<rest>[\w-]{0,40})\\{0,7}[\"'`\]]{0,2}"
     r"(?P<sign>(?:,|\\[nrt]|\s){1,40}\\{0,7}[\"']?value\\{0,7}[\"']?\s{0,3}[:=]\s{0,3}"
     r"|\s{0,4}:\s?[A-Za-z][\w<>\[\]|. ]{0,30}\s?=(?!=)\s{0,4}|\s{0,4}(?::=|=>|={1,3}|!==?|:)\s{0,4}"
-    r"|\s{1,3}(?:is|was|ist|to)\s{1,3}|,\s{0,3}(?=\\{0,7}[\"'`]))"
+    r"|>(?=[^<\s]{1,200}</)|\s{1,3}(?:is|was|ist|to)\s{1,3}|[,(]\s{0,3}(?=\\{0,7}[\"'`]))"
     r"(?:(?P<quote>\\{0,7}[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4000}+)(?P=quote)"
     rf"|\\{{0,7}}[\"'`]?(?P<bare>{_BARE}{{4,4000}}+))"
 )
@@ -44,8 +44,14 @@ _PLACEHOLDER = re.compile(
 _CHAIN = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|\?\.|::|->)[A-Za-z_]\w*)+!?$")
 """`config.db.password`: code, no value."""
 _WORD = re.compile(r"[A-Za-z_]+\d{0,2}$")
-_PROSE = frozenset({"is", "was", "ist", "to", ","})
+_PROSE = frozenset({"is", "was", "ist", "to", ",", "("})
+"""Behind these a value has to look like one."""
+_ENDS_LINE = re.compile(r"[ \t]*(?:#|\r|\n|\\+[nr]|[\"']?$)")
+_SETTING = re.compile(r"[\s\w.-]*$")
 _BEFORE_A_FLAG = frozenset("-?&;")
+_LONG_TOKEN = 16
+"""Characters from which on a variable that is called a token holds one, whatever it is made of."""
+_ARGUMENTS = frozenset({"hashed", "plain", "encrypted", "value", "text", "input", "data", "result"})
 _LONG = 200
 """Characters of a value beyond which nothing is looked for inside it."""
 
@@ -63,7 +69,7 @@ class _Named:
     before: str
     """The line up to the name, at most 60 characters."""
     after: str
-    """The character behind the value."""
+    """What follows the value, a few characters."""
 
     @property
     def is_strong(self) -> bool:
@@ -123,8 +129,8 @@ def _named(text: str, hit: re.Match[str], found: re.Match[str], group: str) -> _
         word=hit[0],
         sign=found["sign"],
         value=found[group],
-        before=line,
-        after=text[found.end() : found.end() + 1],
+        before=line.rpartition("\\n")[2],
+        after=text[found.end() : found.end() + 8],
     )
 
 
@@ -134,7 +140,7 @@ def _is_secret(named: _Named, *, is_quoted: bool) -> bool:
         return False
     if is_quoted:
         return _is_quoted_secret(named, value)
-    return named.after not in {"(", "["} and not _CHAIN.match(value) and _is_bare_secret(named, value)
+    return named.after[:1] not in {"(", "["} and not _CHAIN.match(value) and _is_bare_secret(named, value)
 
 
 def _is_quoted_secret(named: _Named, value: str) -> bool:
@@ -145,18 +151,26 @@ def _is_quoted_secret(named: _Named, value: str) -> bool:
 
 
 def _is_bare_secret(named: _Named, value: str) -> bool:
-    if named.is_strong and (named.sign == "=" or "value" in named.sign):
+    sign = named.sign.strip()
+    if sign == ">":
+        return named.is_strong or looks_random(value)
+    if named.name.isupper() and named.sign == "=" and not named.is_strong:
+        return looks_random(value) or (len(value) >= _LONG_TOKEN and value.isalnum())
+    if named.is_strong and (named.sign == "=" or "value" in sign):
         is_value = named.name.isupper() or named.before[-1:] in _BEFORE_A_FLAG
-        return is_value or not _WORD.match(value)
-    if named.word == "pass" and len(named.name) > len("pass") and _is_setting(named):
-        return not value[0].isupper() or not value.isalpha()
-    return looks_random(value)
+        return is_value or not _WORD.match(value) or _is_setting(named, value)
+    return looks_random(value) or (named.sign == ": " and _is_setting(named, value))
 
 
-def _is_setting(named: _Named) -> bool:
-    """`password: value` as a line of its own, as configuration has it."""
-    ends = named.after in {"", "\n", "\r"}
-    return ends and named.sign == ": " and not named.before.strip(" \t-_.abcdefghijklmnopqrstuvwxyz")
+def _is_setting(named: _Named, value: str) -> bool:
+    """`password: value` as a line of its own, or `db.password=value` without indentation: as configuration has it."""
+    tells = named.word in {"pass", "pwd"} or named.before[-1:] in {"_", "-"}
+    if not tells or named.word not in {"pass", "pwd", "secret"} or named.name.lower() == "pass":
+        return False
+    is_line = _ENDS_LINE.match(named.after) is not None and _SETTING.match(named.before) is not None
+    is_code = value.isalpha() and (value[0].isupper() or named.word in value.lower() or value in _ARGUMENTS)
+    is_indented = named.sign == "=" and named.before[:1].isspace()
+    return is_line and not is_code and not is_indented
 
 
 def looks_random(value: str) -> bool:

@@ -85,6 +85,11 @@ grep -rn "BEGIN RSA PRIVATE KEY" . and then fix what you find, all of it
 if text.startswith("-----BEGIN PRIVATE KEY-----") and text.endswith("-----END PRIVATE KEY-----"):
 app/models/user.py:5432:10:in:validate2
 tokenizer: o200k_base2
+    password=hashed
+        password: password,
+export type Props = { password: string }
+Promise<Token>resolve</b> and getToken("users.list") and t("password", "login.label")
+SECRET_NAME=my-app-secret
 APACHELICENSE2 APERTURE
 """.strip().split("\n")
 
