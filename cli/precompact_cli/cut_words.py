@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from precompact_cli.weighing import CutPlan, Plan
+from precompact_cli.weighing import TOO_LONG, CutPlan, Plan
 from precompact_shared.engine.cut import CutReason, SkipReason
 
 _SAID: dict[str, str] = {
@@ -23,6 +23,7 @@ _SAID: dict[str, str] = {
     SkipReason.NOT_AHEAD: "every place is covered already",
     SkipReason.ONLY_PINNED: "all that could be covered is pinned",
     SkipReason.ONE_TURN: "there is the newest turn alone",
+    TOO_LONG: "a history so long is no context that could be cut",
 }
 _SHORT = {CutReason.UNIT_OVER_BUDGET.value: "large step"}
 

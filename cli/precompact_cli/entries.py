@@ -12,6 +12,9 @@ from precompact_shared.engine.estimate import Piece, Rates, load_of, rates_of
 from precompact_shared.engine.estimate.weighing import entry_tokens, mass_of
 from precompact_shared.engine.types import Entry
 
+MOST_OF_A_CONTEXT = 20_000
+"""A longer history is no context: where it would be cut, or what clearing would save of it, says nothing."""
+
 
 class Entries(Sequence[Entry]):
     """The conversation's messages with their places and sizes. Messages are not held, only what they weigh."""

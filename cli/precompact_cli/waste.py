@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from precompact_cli.entries import Entries
+from precompact_cli.entries import MOST_OF_A_CONTEXT, Entries
 from precompact_cli.logs.shelf import is_held
 from precompact_cli.recording import Recording
 from precompact_shared.engine.catalogue import Catalogue, Touch, arguments_of, files_of
@@ -16,9 +16,6 @@ from precompact_shared.engine.clearing.results import ToolResult, each_tool_resu
 from precompact_shared.engine.preset import Preset
 from precompact_shared.engine.types import Entry
 from precompact_shared.prices import MILLION, known_price
-
-MOST_CLEARED_ENTRIES = 20_000
-"""A longer history is no context, nor one that does not fit in memory; what clearing would save of it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ def find_waste(recording: Recording, entries: Entries, presets: list[Preset], ca
     reads = _Reads()
     for one in each_tool_result(recording.format, entries, catalogue):
         reads.take(one)
-    is_context = len(entries) <= MOST_CLEARED_ENTRIES and is_held(recording.messages)
+    is_context = len(entries) <= MOST_OF_A_CONTEXT and is_held(recording.messages)
     held = entries[:] if is_context else []
     return Waste(
         dead=reads.dead,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from precompact_cli.entries import Entries
+from precompact_cli.entries import MOST_OF_A_CONTEXT, Entries
 from precompact_cli.growth import prompt_sizes
 from precompact_cli.offline import limits_of
 from precompact_cli.recording import Recording
@@ -22,6 +22,8 @@ from precompact_shared.engine.types import Entry
 from precompact_shared.engine.weight import weigh
 
 HEAVIEST = 10
+TOO_LONG = "too_long"
+"""Why no cut of a history is planned that is no context any more."""
 
 
 class Sort(StrEnum):
@@ -144,7 +146,7 @@ def _giver(piece: Piece) -> Sort:
 
 def foresee(
     recording: Recording,
-    entries: Sequence[Entry],
+    entries: Entries,
     preset: Preset,
     window: int | None,
     sizes: Sequence[int],
@@ -154,14 +156,21 @@ def foresee(
     marks = {"start": found.start_low, "limit": found.limit, "hard": found.hard}
     met = {name: _met(sizes, mark) for name, mark in marks.items()}
     place = met["limit"]
-    at_limit = None if place is None else _cut(recording, entries[: place + 1], preset, found)
-    now = _cut(recording, entries, preset, found)
+    at_limit = None if place is None else _planned(recording, entries, place + 1, preset, found)
+    now = _planned(recording, entries, len(entries), preset, found)
     return Plan(preset.name, marks, met, at_limit, now.cut, now.covered_tokens, now.kept_tokens, now.reason)
 
 
 def _met(sizes: Sequence[int], mark: int) -> int | None:
     """The entry with which a size is reached first."""
     return next((max(0, count - 1) for count, size in enumerate(sizes) if size >= mark), None)
+
+
+def _planned(recording: Recording, entries: Entries, count: int, preset: Preset, found: Limits) -> CutPlan:
+    """The cut of the first `count` entries."""
+    if count > MOST_OF_A_CONTEXT:
+        return CutPlan(None, 0, entries.upto[count], TOO_LONG)
+    return _cut(recording, entries[:count] if count < len(entries) else entries, preset, found)
 
 
 def _cut(recording: Recording, entries: Sequence[Entry], preset: Preset, found: Limits) -> CutPlan:

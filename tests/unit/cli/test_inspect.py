@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from precompact_cli import weighing
 from precompact_cli.main import app
 from precompact_shared.engine.preset import preset_names
 from tests.unit.cli.conversations import agent_session, write, write_session
@@ -155,3 +156,18 @@ def test_the_largest_prompt_is_told_as_reported(tmp_path: Path) -> None:
         "Largest prompt: 20,003 tokens (reported), with 3 entries"
         in CliRunner().invoke(app, ["inspect", str(file)]).stdout
     )
+
+
+def test_no_cut_is_planned_of_a_history_that_is_no_context_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a gigabyte of log would be held for it; the page says why."""
+    monkeypatch.setattr(weighing, "MOST_OF_A_CONTEXT", 30)
+    path = write_session(tmp_path / "a.json", agent_session(20))
+    page = inspect(path)
+    for plan in page["presets"]:
+        assert (plan["cut"], plan["reason"], plan["kept_tokens"]) == (None, "too_long", page["tokens"])
+    told = CliRunner().invoke(app, ["inspect", str(path)]).stdout
+    assert "too long: a history so long is no context that could be cut" in told
+    short = inspect(write_session(tmp_path / "b.json", agent_session(3)))
+    assert all(plan["reason"] != "too_long" for plan in short["presets"])
