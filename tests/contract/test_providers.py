@@ -182,7 +182,7 @@ def check_record(record: dict[str, object], end: End, case: Case) -> None:
     """What was used is known, or estimated where a call did not come to its end; nothing where none was answered."""
     used = record["input_tokens"] + record["cache_read_tokens"] + record["cache_write_tokens"]  # type: ignore[operator]
     broken_off = end.outcome in {"cut_off", "unreachable", "timeout"}
-    if broken_off:
+    if broken_off or case.fault.kind in {FaultKind.ERROR_EVENT, FaultKind.FLAT_ERROR_EVENT}:
         assert used > 0
         assert isinstance(record["cost_usd"], float)
     elif case in STATUS:

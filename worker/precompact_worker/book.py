@@ -64,6 +64,8 @@ class Call:
     usage: Usage = field(default_factory=Usage)
     heard: str = ""
     """What a stream has brought whose end, with its usage, has not come: it counts as output where it breaks off."""
+    is_open: bool = False
+    """A reply has begun, and its end, with its usage, has not come: the prompt counts where it goes wrong now."""
     outcome: str = BEGUN
     request_id: str | None = None
     took_s: float = 0.0
@@ -78,7 +80,7 @@ UNFINISHED = frozenset({BEGUN, CANCELLED, "timeout", "provider_timeout", "unreac
 def _used(call: Call) -> tuple[Usage, bool]:
     """What a call used, and whether some of it is estimated."""
     usage, is_untold = call.usage, call.usage == Usage()
-    if is_untold and (call.outcome in UNFINISHED or call.heard):
+    if is_untold and (call.outcome in UNFINISHED or call.heard or call.is_open):
         usage = call.expected
     heard = int(count_text(call.heard) * family_factor(call.model)) if call.heard else 0
     if heard > usage.output_tokens:

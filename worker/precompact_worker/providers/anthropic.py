@@ -126,6 +126,7 @@ class _Reading:
         """The next event. Raises `Garbled` for one of another shape."""
         match event.get("type"):
             case "message_start":
+                self.call.is_open = True
                 self._count(event.get("message", {}).get("usage"))
             case "content_block_start" | "content_block_delta":
                 part = event.get("content_block") or event.get("delta") or {}
@@ -137,6 +138,7 @@ class _Reading:
                 self._count(event.get("usage"))
                 self.call.heard = ""
             case "message_stop":
+                self.call.is_open = False
                 self.stop_reason = self._told_stop
 
     def _count(self, told: Any) -> None:

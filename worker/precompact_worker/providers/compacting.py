@@ -14,6 +14,7 @@ from precompact_shared.engine.native import NativeFault, native_fault
 from precompact_shared.engine.types import Format, Message
 from precompact_shared.engine.usage import Usage, anthropic_usage, responses_usage
 from precompact_shared.provider_spec import Platform, ProviderSpec
+from precompact_worker.book import Call
 from precompact_worker.providers import anthropic, anthropic_verdicts, openai, openai_verdicts
 from precompact_worker.providers.failures import Garbled
 from precompact_worker.providers.replies import judge_final
@@ -57,19 +58,15 @@ class Opened:
     usage: Usage
 
 
-Sent = tuple[bytes, str | None]
-"""A reply's bytes and the provider's id of the call."""
-
-
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way. `is_missing`: whether a failure says that a server does not know this way at all."""
+    """One way. `send`: the reply's bytes; it tells the call its id. `is_missing`: a failure says that a server does not know it."""
 
     name: str
     format: Format
     judge: Callable[[Failure], Finding]
     body: Callable[[Talk], dict[str, Any]]
-    send: Callable[[Any, ProviderSpec, dict[str, Any]], Awaitable[Sent]]
+    send: Callable[[Any, ProviderSpec, dict[str, Any], Call], Awaitable[bytes]]
     is_missing: Callable[[Failure], bool] = lambda _: False
 
     def open(self, raw: bytes) -> Opened:
@@ -139,26 +136,28 @@ def _on_demand_body(talk: Talk) -> dict[str, Any]:
     return {"model": talk.model, **kept, **rest}
 
 
-async def _send_on_demand(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:
+async def _send_on_demand(client: Any, spec: ProviderSpec, body: dict[str, Any], call: Call) -> bytes:
     arguments = named({**body, **anthropic.platform_fields(spec)}, anthropic.NAMED)
     arguments |= {"timeout": spec.call_timeout_s, "betas": [ON_DEMAND_BETA]}
     if (
         spec.stream and spec.platform is not Platform.BEDROCK
     ):  # whose streams come in frames, not as they were written
         stream = await client.beta.messages.create(stream=True, **arguments)
-        request_id = anthropic.request_id_of(stream.response.headers)
-        return message_of(await tapped(stream, spec.idle_timeout_s)), request_id
+        call.request_id = anthropic.request_id_of(stream.response.headers)
+        return message_of(await tapped(stream, spec.idle_timeout_s, call))
     answer = await client.beta.messages.with_raw_response.create(**arguments)
-    return answer.http_response.content, anthropic.request_id_of(answer.headers)
+    call.request_id = anthropic.request_id_of(answer.headers)
+    return _content(answer)
 
 
 def _compact_body(talk: Talk) -> dict[str, Any]:
     return {"model": talk.model, "input": list(talk.messages), **_kept(talk, "prompt_cache_key")}
 
 
-async def _send_compact(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:
+async def _send_compact(client: Any, spec: ProviderSpec, body: dict[str, Any], call: Call) -> bytes:
     answer = await client.responses.with_raw_response.compact(timeout=spec.call_timeout_s, **body)
-    return answer.http_response.content, openai.request_id_of(answer.headers)
+    call.request_id = openai.request_id_of(answer.headers)
+    return _content(answer)
 
 
 def _trigger_body(talk: Talk) -> dict[str, Any]:
@@ -167,14 +166,20 @@ def _trigger_body(talk: Talk) -> dict[str, Any]:
     return {"model": talk.model, **system, **kept, "input": [*talk.messages, TRIGGER], "store": False}
 
 
-async def _send_trigger(client: Any, spec: ProviderSpec, body: dict[str, Any]) -> Sent:
+async def _send_trigger(client: Any, spec: ProviderSpec, body: dict[str, Any], call: Call) -> bytes:
     arguments = {**named(body, openai.NAMED), "timeout": spec.call_timeout_s}
     if spec.stream:
         stream = await client.responses.create(stream=True, **arguments)
-        request_id = openai.request_id_of(stream.response.headers)
-        return response_of(await tapped(stream, spec.idle_timeout_s)), request_id
+        call.request_id = openai.request_id_of(stream.response.headers)
+        return response_of(await tapped(stream, spec.idle_timeout_s, call))
     answer = await client.responses.with_raw_response.create(**arguments)
-    return answer.http_response.content, openai.request_id_of(answer.headers)
+    call.request_id = openai.request_id_of(answer.headers)
+    return _content(answer)
+
+
+def _content(answer: Any) -> bytes:
+    content: bytes = answer.http_response.content
+    return content
 
 
 def _kept(talk: Talk, *names: str) -> dict[str, Any]:

@@ -79,9 +79,8 @@ class Native:
             return way.judge(failure)
 
         async def work() -> Opened:
-            raw, call.request_id = await way.send(client, self.spec, way.body(talk))
-            opened = way.open(raw)
-            call.usage = opened.usage
+            opened = way.open(await way.send(client, self.spec, way.body(talk), call))
+            call.usage, call.is_open = opened.usage, False
             return opened
 
         return await guarded(work, judge, timeout_s=self.spec.call_timeout_s)

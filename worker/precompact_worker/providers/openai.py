@@ -130,11 +130,13 @@ class _ResponseReading:
     def take(self, event: dict[str, Any]) -> None:
         """The next event. Raises `Garbled` for one of another shape."""
         match event.get("type"):
+            case "response.created":
+                self.call.is_open = True
             case "response.output_text.delta":
                 self.text += event.get("delta") or ""
                 self.call.heard = self.text
             case "response.completed" | "response.failed" | "response.incomplete":
-                self._final = event.get("response") or {}
+                self._final, self.call.is_open = event.get("response") or {}, False
                 self.call.usage, self.call.heard = responses_usage(self._final.get("usage")), ""
                 if self._final.get("output"):  # some servers leave it out
                     self.text = texts_of(self._final, "output_text", "text")
@@ -164,6 +166,7 @@ class _ChatReading:
         if chunk.get("usage"):
             self.call.usage = chat_usage(chunk["usage"])
         for choice in chunk.get("choices") or []:
+            self.call.is_open = not choice.get("finish_reason")
             delta = choice.get("delta") or {}
             self.text += words_of(delta.get("content"))
             self.call.heard = "" if choice.get("finish_reason") else self.text

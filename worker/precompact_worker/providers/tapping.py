@@ -7,9 +7,12 @@ from typing import Any
 
 import msgspec
 
+from precompact_worker.book import Call
 from precompact_worker.providers.failures import Garbled, Told
 from precompact_worker.providers.speaking import heard
 from precompact_worker.providers.verdicts import Failure
+
+OPENING = frozenset({"message_start", "response.created"})
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -38,12 +41,15 @@ class _Message(msgspec.Struct, frozen=True):
     usage: dict[str, Any]
 
 
-async def tapped(stream: Any, idle_s: float) -> list[Event]:
-    """All events of an SDK's stream. Raises what the SDK does, `IdleTimeout`, and `Garbled` for what is no JSON."""
+async def tapped(stream: Any, idle_s: float, call: Call) -> list[Event]:
+    """All events of an SDK's stream. Raises what the SDK does, `IdleTimeout`, and `Garbled` for what is no JSON.
+
+    With the first that opens a reply `call` is open; whoever finds the end closes it.
+    """
     kept: list[bytes] = []
     async with heard(stream, idle_s, kept.append) as events:
-        async for _ in events:
-            pass
+        async for event in events:
+            call.is_open = call.is_open or getattr(event, "type", "") in OPENING
     try:
         return [msgspec.json.decode(data, type=Event) for data in _data_of(b"".join(kept))]
     except (msgspec.MsgspecError, UnicodeDecodeError):
