@@ -22,6 +22,7 @@ _VALUE = re.compile(
     r"(?P<rest>[\w-]{0,40})\\{0,7}[\"'`\]]{0,2}"
     r"(?P<sign>(?:,|\\[nrt]|\s){1,40}\\{0,7}[\"']?value\\{0,7}[\"']?\s{0,3}[:=]\s{0,3}"
     r"|\s{0,4}:\s?[A-Za-z][\w<>\[\]|. ]{0,30}\s?=(?!=)\s{0,4}|\s{0,4}(?::=|=>|={1,3}|!==?|:)\s{0,4}"
+    r"|:\*\*\s{0,3}|\s{0,3}(?:\|{1,2}|\?\?)\s{0,3}"
     r"|>(?=[^<\s]{1,200}</)|\s{1,3}(?:is|was|ist|to)\s{1,3}|[,(]\s{0,3}(?=\\{0,7}[\"'`]))"
     r"(?:(?P<quote>\\{0,7}[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){1,4000}+)(?P=quote)"
     rf"|\\{{0,7}}[\"'`]?(?P<bare>{_BARE}{{4,4000}}+))"
@@ -44,11 +45,11 @@ _PLACEHOLDER = re.compile(
 _CHAIN = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|\?\.|::|->)[A-Za-z_]\w*)+!?$")
 """`config.db.password`: code, no value."""
 _WORD = re.compile(r"[A-Za-z_]+\d{0,2}$")
-_PROSE = frozenset({"is", "was", "ist", "to", ",", "("})
+_PROSE = frozenset({"is", "was", "ist", "to", ",", "(", "|", "||", "??"})
 """Behind these a value has to look like one."""
 _ENDS_LINE = re.compile(r"[ \t]*(?:#|\r|\n|\\+[nr]|[\"']?$)")
 _SETTING = re.compile(r"[\s\w.-]*$")
-_BEFORE_A_FLAG = frozenset("-?&;")
+_BEFORE_A_FLAG = frozenset("-?&;=")
 _LONG_TOKEN = 16
 """Characters from which on a variable that is called a token holds one, whatever it is made of."""
 _ARGUMENTS = frozenset({"hashed", "plain", "encrypted", "value", "text", "input", "data", "result"})
@@ -105,7 +106,13 @@ def _opens(low: str, hit: re.Match[str], found: re.Match[str]) -> bool:
     """Whether this word is part of a name of something secret: `api_key` is, `monkey` is not."""
     before = low[max(0, hit.start() - 12) : hit.start()]
     if hit[0] == "key":
-        return _KEYS.search(before) is not None or low.startswith(("_data", "-data"), hit.end())
+        is_variable = found["sign"] == "=" and found.string[hit.start() - 1 : hit.end()] == "_KEY"
+        is_variable = (
+            is_variable and not before.endswith("public_") and looks_random(found["bare"] or found["quoted"])
+        )
+        return (
+            is_variable or _KEYS.search(before) is not None or low.startswith(("_data", "-data"), hit.end())
+        )
     if hit[0] == "pass" and _PASS.match(low, hit.end()) is None:
         return _is_short_for_password(low, hit.end(), before, found)
     return True
@@ -158,7 +165,8 @@ def _is_bare_secret(named: _Named, value: str) -> bool:
         return looks_random(value) or (len(value) >= _LONG_TOKEN and value.isalnum())
     if named.is_strong and (named.sign == "=" or "value" in sign):
         is_value = named.name.isupper() or named.before[-1:] in _BEFORE_A_FLAG
-        return is_value or not _WORD.match(value) or _is_setting(named, value)
+        is_name = _WORD.match(value) is not None and (named.word in value.lower() or not value[-1].isdigit())
+        return is_value or not is_name or _is_setting(named, value)
     return looks_random(value) or (named.sign == ": " and _is_setting(named, value))
 
 

@@ -90,6 +90,8 @@ tokenizer: o200k_base2
 export type Props = { password: string }
 Promise<Token>resolve</b> and getToken("users.list") and t("password", "login.label")
 SECRET_NAME=my-app-secret
+SSH_PUBLIC_KEY=AAAAC3NzaC1lZDI1NTE5AAAAIGq
+connect(password=password2, token=token) or token | null || other
 APACHELICENSE2 APERTURE
 """.strip().split("\n")
 
