@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import Api, CallMode, ProviderName, ProviderSpec, Redaction
-from precompact_shared.store import reading
+from precompact_shared.store import codec, reading
 from precompact_shared.store.tenants import save_policy
 from precompact_shared.store.types import JobKind
 from precompact_standin.scenario import CacheLies
@@ -195,6 +196,26 @@ async def test_masking_always_excludes_the_live_prefix(desk: Desk) -> None:
     desk.policy(CLAUDE, CallMode.PREFIX, redact=Redaction.ALWAYS)
     desk.prepare([*turns(60, words=12), user("And now?")], prefix=PREFIX)
     assert (await desk.work())["mode"] == "transcript"
+
+
+@pytest.mark.parametrize("redact", [Redaction.NEVER, Redaction.TRANSCRIPT])
+async def test_a_record_of_the_live_prefix_is_masked_where_transcripts_are(
+    desk: Desk, redact: Redaction
+) -> None:
+    """Another model may be shown it when the next one is made."""
+    desk.policy(CLAUDE, CallMode.PREFIX, redact=redact)
+    key = "q7" * 20
+    desk.prepare([user(f"Deploy with API_KEY={key}."), *turns(60, words=12), user("And now?")], prefix=PREFIX)
+    assert (await desk.work())["mode"] == "prefix"
+    [tag] = [
+        one
+        for one in desk.service.store.run(reading.candidates(desk.service.keys("p")))
+        if one.slot != "floor"
+    ]
+    body = desk.service.store.run(reading.candidate_body(desk.service.keys("p"), tag.cid))
+    assert body is not None
+    summary = json.loads(codec.decode(body) if body[:1] in {b"r", b"z"} else body)["summary"]
+    assert (key in summary) is (redact is Redaction.NEVER)
 
 
 @pytest.mark.parametrize(("model", "mode"), [(CLAUDE, "prefix"), ("house-model", "transcript")])
