@@ -89,8 +89,12 @@ def _tables(database: sqlite3.Connection) -> frozenset[str]:
     return frozenset(_text(name) for (name,) in rows)
 
 
+def _columns(database: sqlite3.Connection, table: str) -> frozenset[str]:
+    return frozenset(_text(row[1]) for row in database.execute(f"PRAGMA table_info({table})"))
+
+
 def _sessions(database: sqlite3.Connection, table: str) -> Iterator[Kept]:
-    there = {_text(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
+    there = _columns(database, table)
     columns = ", ".join(name if name in there else "NULL" for name in _COLUMNS)
     for name, parent, title, updated, revert in database.execute(f"SELECT {columns} FROM {table}"):  # noqa: S608
         taken = parse_object(revert) if isinstance(revert, bytes) else {}
@@ -114,8 +118,12 @@ def _rows_1(database: sqlite3.Connection, session: str) -> Iterator[Row]:
 
 
 def _rows_2(database: sqlite3.Connection, session: str) -> Iterator[Row]:
+    order = (
+        "seq, id" if "seq" in _columns(database, _MESSAGES_2) else "time_created, id"
+    )  # the table's first form
     rows = database.execute(
-        "SELECT id, type, data FROM session_message WHERE session_id = ? ORDER BY seq, id", (session,)
+        f"SELECT id, type, data FROM session_message WHERE session_id = ? ORDER BY {order}",  # noqa: S608
+        (session,),
     )
     for number, (name, kind, data) in enumerate(rows, 1):
         told = _object(data)

@@ -305,6 +305,14 @@ def test_images_in_results_of_version_2_are_carried(tmp_path: Path) -> None:
     assert found.messages[3]["content"] == [{"type": "image_url", "image_url": {"url": url}}]
 
 
+def test_messages_of_version_2_were_ordered_by_time_at_first(tmp_path: Path) -> None:
+    """Their table had no numbers then."""
+    path = write_database_2(tmp_path / "a.db", [session("ses_1", user("go"), reply("yes"), user("on"))])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("ALTER TABLE session_message RENAME COLUMN seq TO time_created")
+    assert texts(opened(path)) == ["user:go", "assistant:yes", "user:on"]
+
+
 _TEXT = json.dumps({"type": "text", "text": "late"})
 
 
