@@ -202,6 +202,20 @@ async def test_a_rewrite_in_mid_stream_stores_nothing_and_keeps_the_usage(office
     assert told["outcome"] == "cancelled"
 
 
+async def test_a_provider_that_could_not_be_asked_is_on_record_with_the_reason(office: Office) -> None:
+    """Nobody knows its model's window: code writes, and the job says why; nothing is sent, nothing costs."""
+    bench = office.bench
+    await office.open()
+    spec = office.wire.spec(office.server.url).model_copy(update={"model": "nobody-knows-1", "window": None})
+    bench.store.run(save_policy(bench.filled.tenant, Policy(providers=(spec,))))
+    job = bench.claimed(JobKind.MANUAL)
+    assert await bench.work(job) == Ended("stored")
+    told, written = office.calls(job)
+    assert (told["provider"], told["mode"], told["outcome"]) == (spec.name, "none", "provider_configuration")
+    assert (told["input_tokens"], told["cost_usd"], written["provider"]) == (0, 0, "extractive")
+    assert office.server.requests == []
+
+
 async def test_a_worker_that_vanishes_in_mid_stream_leaves_its_call_on_record(office: Office) -> None:
     """No bad candidate; the next worker does the job; both calls are there."""
     bench = office.bench

@@ -94,6 +94,10 @@ class Chain:
             if len(book.calls) > since:
                 book.calls[-1].outcome = failure.reason
             raise
+        except (Permanent, Overflow) as failure:
+            if len(book.calls) == since:
+                book.note_unasked(provider.name, failure.code)
+            raise
 
 
 def _deciding(failures: Sequence[PrecompactError], longest: PrecompactError) -> PrecompactError:

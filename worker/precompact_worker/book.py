@@ -19,6 +19,8 @@ from precompact_shared.store.types import JobTag
 BEGUN = "begun"
 """Noted before the call; still there when its worker was killed."""
 CANCELLED = "cancelled"
+UNASKED = "none"
+"""Mode of a call that nobody could make: no window is known, or the key is not allowed."""
 NOT_SENT = "not_sent"
 """The job was lost, or its time was up, before the call was made."""
 
@@ -166,6 +168,11 @@ class Book:
         except BaseException:  # also a cancellation: nothing was sent, so that nothing is to be paid
             call.outcome = NOT_SENT
             raise
+
+    def note_unasked(self, provider: str, outcome: str) -> None:
+        """A provider that could not even be asked: nobody would know why another one wrote."""
+        with self.open(provider, mode=UNASKED) as call:
+            call.outcome = outcome
 
     async def hold_back(self, for_s: float) -> None:
         """The last call met a rate limit: nobody who can wait calls there for so long."""
