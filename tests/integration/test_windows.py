@@ -15,6 +15,7 @@ from precompact_worker.tools import Ended
 from tests.integration.test_worker import new_bench
 from tests.integration.test_worker_providers import Office, office, record, wire
 from tests.support.talk import WORDS, assistant, user
+from tests.support.wires import WIRES
 
 __all__ = ["new_bench", "office", "wire"]
 
@@ -84,10 +85,9 @@ async def test_a_model_is_asked_for_no_more_than_its_output_limit(office: Office
     assert words < 1_024 * 0.6
 
 
+@pytest.mark.parametrize("wire", [one for one in WIRES if one.name != "anthropic"], ids=lambda one: one.name)
 async def test_a_model_that_thinks_is_asked_for_no_more_either(office: Office) -> None:
-    """Room to think is added up to the limit that the policy names."""
-    if office.wire.name == "anthropic":
-        pytest.skip("room to think is OpenAI's")
+    """Room to think, which OpenAI's models need, is added up to the limit that the policy names."""
     bench = office.bench
     await office.open(office.wire.reply(record()))
     spec = office.wire.spec(office.server.url, window=64_000, max_output=2_048)
