@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from precompact_api.auth import Caller
+from precompact_api.quoting import quote
 from precompact_api.service import Service
 from precompact_api.sizing import size_up
 from precompact_shared.engine.cut import Cut, plan_cut
 from precompact_shared.engine.types import Entry, Format
+from precompact_shared.policy import chain_of
 from precompact_shared.store import reading
 from precompact_shared.store.types import SessionView
 
@@ -19,12 +21,12 @@ CHUNK = 500
 
 
 async def preview(service: Service, caller: Caller, view: SessionView, upto: int | None) -> dict[str, Any]:
-    """`{upto, tokens_covered, tokens_kept}` of a manual compaction now, or `{skipped: reason}`."""
+    """`{upto, tokens_covered, tokens_kept}` of a manual compaction now with what it costs, or `{skipped: reason}`."""
     entries = await _entries(service, view)
     total = sum(entry.tokens for entry in entries)
     if upto is not None:
         covered = sum(entry.tokens for entry in entries if entry.seq < upto)
-        return {"upto": upto, "tokens_covered": covered, "tokens_kept": total - covered}
+        return await asyncio.to_thread(_told, service, caller, upto, covered, total)
     limits = size_up(caller, view).limits
     plan = await asyncio.to_thread(
         plan_cut,
@@ -36,11 +38,15 @@ async def preview(service: Service, caller: Caller, view: SessionView, upto: int
     )
     if not isinstance(plan, Cut):
         return {"skipped": plan.reason.value, "tokens_covered": 0, "tokens_kept": total}
-    return {
-        "upto": plan.upto,
-        "tokens_covered": plan.covered_tokens,
-        "tokens_kept": total - plan.covered_tokens,
-    }
+    return await asyncio.to_thread(_told, service, caller, plan.upto, plan.covered_tokens, total)
+
+
+def _told(service: Service, caller: Caller, upto: int, covered: int, total: int) -> dict[str, Any]:
+    """In a thread: the tables of prices take a second when they are read first."""
+    policy = caller.tenant.policy
+    first, *_ = chain_of(policy, service.settings)
+    sizes = {"upto": upto, "tokens_covered": covered, "tokens_kept": total - covered}
+    return {**sizes, **quote(policy, first, covered)}
 
 
 async def _entries(service: Service, view: SessionView) -> list[Entry]:

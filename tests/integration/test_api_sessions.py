@@ -206,6 +206,9 @@ def test_a_dry_run_tells_where_it_would_cut(http: httpx.Client, session: str) ->
     told = http.post(f"{session}/compact", json={"dry_run": True}).json()
     assert 0 < told["upto"] < 10
     assert told["tokens_covered"] + told["tokens_kept"] == http.get(session).json()["history_tokens"]
+    assert (told["provider"], told["model"], told["cost_usd"]) == ("extractive", None, 0.0)
+    by_hand = http.post(f"{session}/compact", json={"dry_run": True, "upto": told["upto"]}).json()
+    assert by_hand == told
     assert http.get(f"{session}/jobs").json()["jobs"] == []
 
 

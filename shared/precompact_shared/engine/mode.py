@@ -14,6 +14,11 @@ from typing import Protocol
 
 from precompact_shared.engine.usage import Usage
 
+ASKING_TOKENS = 1_000
+"""What our own words add to either request."""
+USUAL_OUTPUT_TOKENS = 2_600
+"""Of a summary, in o200k tokens, before the tenant has had one: the six that stand in recorded sessions have 2,474 to
+3,359, the middle of them 2,650, whatever was allowed."""
 READ_SHARE_THAT_IS_A_HIT = 0.5
 """Of a prompt; less means that the part that costs was not in the cache."""
 LEAST_TELLING_TOKENS = 8_192

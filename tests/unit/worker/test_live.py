@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from precompact_shared.engine.mode import Mode, Seen, Warmth
+from precompact_shared.engine.mode import USUAL_OUTPUT_TOKENS, Mode, Seen, Warmth
 from precompact_shared.engine.summary import extract
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.engine.types import Entry, Format
@@ -19,7 +19,6 @@ from precompact_shared.store.spending import DaySpent
 from precompact_shared.store.types import AgentCache, JobKind, JobState, JobTag, SessionView
 from precompact_worker.providers.base import Request
 from precompact_worker.providers.live import (
-    USUAL_OUTPUT_TOKENS,
     Habit,
     LivePrefix,
     Record,

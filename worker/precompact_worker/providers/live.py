@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from precompact_shared.engine.mode import Choice, Offer, Seen, Sighting, Warmth, choose, look
+from precompact_shared.engine.mode import (
+    ASKING_TOKENS,
+    USUAL_OUTPUT_TOKENS,
+    Choice,
+    Offer,
+    Seen,
+    Sighting,
+    Warmth,
+    choose,
+    look,
+)
 from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
 from precompact_shared.engine.usage import Usage
@@ -22,11 +32,6 @@ from precompact_worker.providers.prefix_body import matches_cache
 MODE = "prefix"
 MODES = frozenset({MODE, "transcript"})
 """Of calls that write a summary in words."""
-ASKING_TOKENS = 1_000
-"""What our own words add to either request."""
-USUAL_OUTPUT_TOKENS = 2_600
-"""Of a summary, in o200k tokens, before the tenant has had one: the six that stand in recorded sessions have 2,474 to
-3,359, the middle of them 2,650, whatever was allowed."""
 TELLING_CALLS = 4
 """So many calls with the prefix on a tenant's day, and less than `COLD_SHARE` of their prompts read, mean cold for all
 its sessions: two to four sessions have found out."""
