@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,7 @@ from precompact_cli.logs.snapshot import open_snapshot
 
 READERS: tuple[Reader, ...] = (ClaudeCode(), Codex(), Pi(), OpenCode(), GeminiCli(), GeminiCheckpoint())
 """Asked in this order; no two know each other's logs."""
+_PLAIN_NAME = re.compile(r"[\w-]+")
 
 
 def recognise_log(stream: BinaryIO) -> Reader | None:
@@ -49,9 +51,9 @@ def read_log(path: Path, session: str | None = None) -> Session | None:
         raise InputRefused("The file holds one session; only a store of OpenCode has several to choose from.")
     cellar = Cellar()
     log = _read_file(path, cellar)
-    if log is None or log.tool != ClaudeCode.tool:
-        return log
-    beside = [_read_file(one, cellar) for one in files_of_sub_agents(path)]
+    if log is None:
+        return None
+    beside = [_read_file(one, cellar) for one in _files_of_sub_agents(path, log)]
     told = [one for one in beside if one is not None and one.tool == log.tool and len(one.messages)]
     told.sort(key=lambda one: str(one.stamps[0]))
     return replace(log, sidechains=(*log.sidechains, *told))
@@ -65,9 +67,13 @@ def _read_file(path: Path, cellar: Cellar) -> Session | None:
         return assemble(reader.read(stream), tool=reader.tool, wire=reader.format, cellar=cellar)
 
 
-def files_of_sub_agents(path: Path) -> list[Path]:
-    """Where newer versions of Claude Code keep what the sub-agents of the session in this file said."""
-    return sorted(path.parent.joinpath(path.stem, "subagents").glob("agent-*.jsonl"))
+def _files_of_sub_agents(path: Path, log: Session) -> list[Path]:
+    """Where newer versions keep what the sub-agents of the session in this file said: a folder of its own beside it."""
+    if log.tool == ClaudeCode.tool:
+        return sorted(path.parent.joinpath(path.stem, "subagents").glob("agent-*.jsonl"))
+    if log.tool == GeminiCli.tool and log.name and _PLAIN_NAME.fullmatch(log.name):
+        return sorted(path.parent.joinpath(log.name).glob("*.jsonl"))
+    return []
 
 
 def find_store(path: Path) -> tuple[Store, str | None] | None:

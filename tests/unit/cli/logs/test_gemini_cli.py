@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from precompact_cli.logs.events import Happened
+from precompact_cli.logs.opening import read_log
 from precompact_cli.logs.session import Session
 from tests.unit.cli.logs.reading import lines, read, texts
 from tests.unit.cli.logs.test_chat_tools import GEMINI
@@ -192,3 +194,18 @@ def test_a_damaged_first_line_costs_itself_alone() -> None:
     session = read(b"{broken\n" + lines(user("a", "go"), {"$set": {"lastUpdated": "x"}}, reply("b", "yes")))
     assert texts(session) == ["user:go", "assistant:yes"]
     assert [one.line for one in session.damage] == [1]
+
+
+def test_files_of_sub_agents_beside_the_log_are_its_sidechains(tmp_path: Path) -> None:
+    """In a folder named by the session; a name that leads elsewhere names none."""
+    side = {"sessionId": "x", "projectHash": "h", "kind": "subagent"}
+    for name, expected in (("s", ["task", "yes"]), ("..", None)):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / "x.jsonl").write_bytes(lines(side, user("a", "task"), reply("b", "yes")))
+        path = tmp_path / "session-1.jsonl"
+        path.write_bytes(lines({**GEMINI, "sessionId": name}, user("a", "go")))
+        session = read_log(path)
+        assert session is not None
+        told = [content(one) for one in session.sidechains]
+        assert told == ([] if expected is None else [expected])
