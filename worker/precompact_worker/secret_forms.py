@@ -137,47 +137,14 @@ def _own() -> Iterator[SecretForm]:
 
 
 _VENDORS = (
-    *(
-        "dckr_pat_",
-        "glsa_",
-        "glc_",
-        "lin_api_",
-        "figd_",
-        "rubygems_",
-        "sntrys_",
-        "sntryu_",
-        "dop_v1_",
-        "doo_v1_",
-        "dor_v1_",
-    ),
-    *(
-        "pscale_tkn_",
-        "pscale_pw_",
-        "pscale_oauth_",
-        "lsv2_pt_",
-        "lsv2_sk_",
-        "shpat_",
-        "shpss_",
-        "shpca_",
-        "shppa_",
-        "sb_secret_",
-    ),
-    *(
-        "CCIPAT_",
-        "HRKU-",
-        "NRAK-",
-        "PMAK-",
-        "nvapi-",
-        "ATATT3",
-        "ATBB",
-        "AGE-SECRET-KEY-1",
-        "AKCp",
-        "cmVmdGtu",
-    ),
-)
+    "dckr_pat_", "glsa_", "glc_", "lin_api_", "figd_", "rubygems_", "sntrys_", "sntryu_", "dop_v1_",
+    "doo_v1_", "dor_v1_", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "lsv2_pt_", "lsv2_sk_", "shpat_",
+    "shpss_", "shpca_", "shppa_", "sb_secret_", "CCIPAT_", "HRKU-", "NRAK-", "PMAK-", "nvapi-", "ATATT3",
+    "ATBB", "AGE-SECRET-KEY-1", "AKCp", "cmVmdGtu",
+)  # fmt: skip
 _SHORT_VENDORS = (
-    *("hf_", "gsk_", "r8_", "ntn_", "sbp_", "nfp_", "phx_", "tgp_v1_", "fm2_", "fw_", "napi_", "rpa_", "bkua_", "ops_", "secret_"),
-    *("xai-", "pplx-", "tvly-", "pul-", "dapi", "hvs.", "hvb.", "hvr.", "key-"),
+    "hf_", "gsk_", "r8_", "ntn_", "sbp_", "nfp_", "phx_", "tgp_v1_", "fm2_", "fw_", "napi_", "rpa_",
+    "bkua_", "ops_", "secret_", "xai-", "pplx-", "tvly-", "pul-", "dapi", "hvs.", "hvb.", "hvr.", "key-",
 )  # fmt: skip
 
 
