@@ -8,12 +8,7 @@
 --- @include jobs.lua
 if not load_hash() then return absent() end
 local job = live_job()
-local settles = job and is_unsettled(job)
-if settles then
-  look_at(job, math.max(NOW, job.lease_until_ms or 0))
-elseif job then
-  redis.call('ZREM', K.oj, member(job.jid))
-end
+local settles = job and lay_aside(job)
 redis.call('DEL', K.h, K.m, K.b, K.k, K.c, K.x, K.j, K.i, K.il, K.d, K.a)
 redis.call('ZREM', K.un, NAME)
 redis.call('SREM', K.ix, NAME)

@@ -23,6 +23,15 @@ local function emit_job(job)
 end
 -- What was used for a job outlives it: until its worker must have stopped, and told, the job stays among those to look at.
 local function is_unsettled(job) return job.calls ~= nil and #job.calls > 0 end
+local function lay_aside(job)
+  local settles = is_unsettled(job)
+  if settles then
+    look_at(job, math.max(NOW, job.lease_until_ms or 0))
+  else
+    redis.call('ZREM', K.oj, member(job.jid))
+  end
+  return settles
+end
 local function end_job(job, state, reason)
   job.state, job.reason, job.ended_ms = state, reason, NOW
   if job.asks then
@@ -30,11 +39,7 @@ local function end_job(job, state, reason)
     job.asks = nil
   end
   save_job(job)
-  if is_unsettled(job) then
-    look_at(job, math.max(NOW, job.lease_until_ms or 0))
-  else
-    redis.call('ZREM', K.oj, member(job.jid))
-  end
+  lay_aside(job)
   if S.job == job.jid then set('job', '') end
   trim('ended', K.j, job.jid)
   emit_job(job)
