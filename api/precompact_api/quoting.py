@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from precompact_shared.engine.mode import ASKING_TOKENS, USUAL_OUTPUT_TOKENS, Offer
+from precompact_shared.engine.mode import USUAL_OUTPUT_TOKENS, transcript_offer
 from precompact_shared.engine.tokens import family_factor
 from precompact_shared.policy import Policy
 from precompact_shared.provider_spec import ProviderName, ProviderSpec
@@ -29,11 +29,10 @@ def quote(policy: Policy, asked_first: ProviderSpec, covered_tokens: int) -> dic
 def _cost_usd(policy: Policy, spec: ProviderSpec, covered_tokens: int) -> float | None:
     if spec.name in _FREE:
         return 0.0
-    factor = family_factor(spec.writer)
-    most_tokens = policy.summary_budget
-    told = Offer(
-        prompt_tokens=int((covered_tokens + ASKING_TOKENS) * factor),
-        output_tokens=int(min(USUAL_OUTPUT_TOKENS, most_tokens) * factor),
+    told = transcript_offer(
+        covered_tokens,
+        min(USUAL_OUTPUT_TOKENS, policy.summary_budget),
+        factor=family_factor(spec.writer),
         price=policy.price_of(spec.writer),
     ).cost_usd()
     return None if told is None else round(told, 6)

@@ -139,6 +139,27 @@ class Offer:
         return Usage(0, read, prompt - read, self.output_tokens)
 
 
+def transcript_offer(
+    tokens: int,
+    output_tokens: int,
+    *,
+    factor: float,
+    price: Prices | None,
+    calls: float = 1.0,
+    is_cached: bool = False,
+    most_tokens: int | None = None,
+) -> Offer:
+    """A transcript and its record, of so many o200k tokens, by a model whose tokens are `factor` of these."""
+    return Offer(
+        prompt_tokens=int((tokens + ASKING_TOKENS) * factor),
+        output_tokens=int(output_tokens * factor),
+        price=price,
+        calls=calls,
+        is_cached=is_cached,
+        most_tokens=most_tokens,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The mode, why, and what both would cost in dollars as far as that is known."""

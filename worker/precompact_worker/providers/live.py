@@ -17,6 +17,7 @@ from precompact_shared.engine.mode import (
     Warmth,
     choose,
     look,
+    transcript_offer,
 )
 from precompact_shared.engine.summary import spoken
 from precompact_shared.engine.tokens import count_text, family_factor
@@ -88,9 +89,10 @@ class LivePrefix:
         self, spec: ProviderSpec, model: str, policy: Policy, window: ModelWindow | None = None
     ) -> Choice:
         """Between the live prefix on the session's model and a transcript on the spec's, whose window this is."""
-        transcript = Offer(
-            prompt_tokens=int((self.transcript_tokens + ASKING_TOKENS) * family_factor(spec.writer)),
-            output_tokens=int(self.habit.output_tokens * family_factor(spec.writer)),
+        transcript = transcript_offer(
+            self.transcript_tokens,
+            self.habit.output_tokens,
+            factor=family_factor(spec.writer),
             price=policy.price_of(spec.writer),
             calls=self.habit.calls,
             is_cached=spec.name is ProviderName.OPENAI,  # by itself, wanted or not
