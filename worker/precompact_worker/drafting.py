@@ -90,20 +90,18 @@ def gather(
     `masks`: the facts hold no secrets. They are cut to size and taken out of their lines, and nobody could tell later.
     """
     base = snapshot.base
+    told_before = mask_facts(base.carried) if masks and base.carried else base.carried
+    shown = _masked(snapshot, plan.upto) if masks else snapshot
 
     def facts(start: int, stop: int, previous: Carried | None) -> Carried:
-        entries = snapshot.between(start, stop)
-        if masks:
-            entries = tuple(replace(entry, message=mask_message(entry.message)) for entry in entries)
-            previous = previous and mask_facts(previous)
-        return extract(snapshot.format, entries, previous, catalogue)
+        return extract(snapshot.format, shown.between(start, stop), previous, catalogue)
 
-    carried = facts(base.read_from, plan.upto, base.carried)
+    carried = facts(base.read_from, plan.upto, told_before)
     told, head = carried, None
     if plan.turn_start is not None and preset.summary.split_sections:
         begins = max(plan.turn_start, base.read_from)
         head = facts(begins, plan.upto, None)
-        told = facts(base.read_from, begins, base.carried)
+        told = facts(base.read_from, begins, told_before)
     if plan.keeps_base:
         told = facts(plan.summary_from, plan.upto, None)
     tokens_before = snapshot.tokens_before(plan.upto)
@@ -117,6 +115,14 @@ def gather(
         head=None if plan.keeps_base else head,
         tokens_before=tokens_before,
         max_tokens=min(max_tokens, half),
+    )
+
+
+def _masked(snapshot: Snapshot, upto: int) -> Snapshot:
+    """The entries up to there without their secrets, and none behind."""
+    read = snapshot.between(snapshot.base.read_from, upto)
+    return replace(
+        snapshot, entries=tuple(replace(entry, message=mask_message(entry.message)) for entry in read)
     )
 
 
