@@ -483,13 +483,19 @@ def begun(filled: Filled, jid: str, *, lease_ms: int, number: int = 1, **more: o
     return job.fence
 
 
-def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: World) -> None:
-    """No worker is left to say so; once, whoever looks."""
-    filled, scheduler = swept.session(), swept.scheduler()
-    swept.store.run(save_policy("acme", Policy(attempts=1)))
+def claimed(world: World) -> tuple[Filled, Scheduler, JobTag]:
+    """A session at its limit, and the job that its scheduler claimed."""
+    filled, scheduler = world.session(), world.scheduler()
     grow(filled, LIMIT)
     settle(scheduler)
-    [job] = swept.jobs(filled)
+    [job] = world.jobs(filled)
+    return filled, scheduler, job
+
+
+def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: World) -> None:
+    """No worker is left to say so; once, whoever looks."""
+    swept.store.run(save_policy("acme", Policy(attempts=1)))
+    filled, scheduler, job = claimed(swept)
     begun(filled, job.jid, lease_ms=1)
     eventually(lambda: stepped(scheduler) and swept.jobs(filled)[0].state == JobState.DEAD)
     eventually(lambda: stepped(scheduler) and bool(spent(swept)))
@@ -499,10 +505,7 @@ def test_what_a_job_used_whose_last_worker_died_counts_for_the_tenant(swept: Wor
 
 def test_what_a_job_used_that_was_cancelled_behind_a_dead_worker_counts_for_the_tenant(swept: World) -> None:
     """Once, and not before its lease has run out: until then its worker may still tell what it really used."""
-    filled, scheduler = swept.session(), swept.scheduler()
-    grow(filled, LIMIT)
-    settle(scheduler)
-    [job] = swept.jobs(filled)
+    filled, scheduler, job = claimed(swept)
     begun(filled, job.jid, lease_ms=400)
     assert swept.store.run(filled.ops.cancel(job.jid, "superseded")).o == "cancelled"
     eventually(lambda: stepped(scheduler) and bool(spent(swept)), 5, "the call in the tenant's sums")
@@ -515,10 +518,7 @@ def test_what_a_job_used_that_was_cancelled_behind_a_dead_worker_counts_for_the_
 
 def test_what_a_waiting_job_used_before_it_was_cancelled_counts_for_the_tenant(swept: World) -> None:
     """Its first worker died, and the conversation was rewritten before there was a second one."""
-    filled, scheduler = swept.session(), swept.scheduler()
-    grow(filled, LIMIT)
-    settle(scheduler)
-    [job] = swept.jobs(filled)
+    filled, scheduler, job = claimed(swept)
     begun(filled, job.jid, lease_ms=1)
     eventually(lambda: stepped(scheduler) and swept.jobs(filled)[0].reason == "lease_lost")
     filled.rewind(1)
@@ -529,10 +529,7 @@ def test_what_a_waiting_job_used_before_it_was_cancelled_counts_for_the_tenant(s
 
 def test_what_a_job_used_counts_where_its_worker_died_right_after_its_end(swept: World) -> None:
     """Between the ledger and the sums; what its worker did count, nobody counts again."""
-    filled, scheduler = swept.session(), swept.scheduler()
-    grow(filled, LIMIT)
-    settle(scheduler)
-    [job] = swept.jobs(filled)
+    filled, scheduler, job = claimed(swept)
     fence = begun(filled, job.jid, lease_ms=50)
     told: dict[str, object] = {"id": "c:1", "provider": "anthropic", "model": "m", "mode": "transcript"}
     told |= {"outcome": "refused", "input_tokens": 700, "output_tokens": 9, "cost_usd": 0.25}
@@ -544,10 +541,7 @@ def test_what_a_job_used_counts_where_its_worker_died_right_after_its_end(swept:
 
 def test_what_a_job_used_counts_where_its_session_was_deleted_behind_a_dead_worker(swept: World) -> None:
     """Nothing else of the session is left; the bill is."""
-    filled, scheduler = swept.session(), swept.scheduler()
-    grow(filled, LIMIT)
-    settle(scheduler)
-    [job] = swept.jobs(filled)
+    filled, scheduler, job = claimed(swept)
     begun(filled, job.jid, lease_ms=100)
     assert swept.store.run(filled.ops.delete()).o == "deleted"
     eventually(lambda: stepped(scheduler) and not swept.state.zcard(filled.keys.shard.open_jobs), 5)

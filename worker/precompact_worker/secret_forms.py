@@ -9,40 +9,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 
-from detect_secrets.plugins import (
-    aws,
-    azure_storage_key,
-    discord,
-    github_token,
-    gitlab_token,
-    mailchimp,
-    pypi_token,
-    sendgrid,
-    slack,
-    square_oauth,
-    stripe,
-    telegram_token,
-    twilio,
-)
 from detect_secrets.plugins.base import RegexBasedDetector
 
-_MODULES = (
-    aws,
-    azure_storage_key,
-    discord,
-    github_token,
-    gitlab_token,
-    mailchimp,
-    pypi_token,
-    sendgrid,
-    slack,
-    square_oauth,
-    stripe,
-    telegram_token,
-    twilio,
+_SHIPPED = (
+    *("aws", "azure_storage_key", "discord", "github_token", "gitlab_token", "mailchimp", "pypi_token"),
+    *("sendgrid", "slack", "square_oauth", "stripe", "telegram_token", "twilio"),
 )
-"""Not among them: those whose patterns take quadratic time (JWT, npm, OpenAI, all for values behind a name) or find words."""
+"""Modules of `detect_secrets.plugins`. Not among them: those whose patterns take quadratic time (JWT, npm, OpenAI, all for values behind a name) or find words."""
 _EDGE = re.compile(r"[\s\"'`<>(),;\\&|\[\]{}]")
 _BEFORE = re.compile(r"(?:^|[^A-Za-z0-9_-]|\\[nrt]|%[0-9A-F]{2}|\d[mGK])\Z")
 """Where a token may begin: also behind a line break as JSON writes it, an escape of a URL's, a terminal's colour."""
@@ -114,7 +89,8 @@ def forms() -> tuple[SecretForm, ...]:
 
 
 def _shipped() -> Iterator[SecretForm]:
-    for module in _MODULES:
+    for name in _SHIPPED:
+        module = import_module(f"detect_secrets.plugins.{name}")
         for found in vars(module).values():
             if not isinstance(found, type) or not issubclass(found, RegexBasedDetector):
                 continue
