@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import IO, overload
@@ -60,7 +61,29 @@ class Cellar:
             self._opened.close()
 
 
-class Shelf(Sequence[Message]):
+class OnDemand(Sequence[Message], ABC):
+    """Messages of which each is read when it is asked for."""
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Message]: ...
+    def __getitem__(self, place: int | slice) -> Message | list[Message]:
+        if isinstance(place, slice):
+            return [self._read(one) for one in range(*place.indices(len(self)))]
+        return self._read(range(len(self))[place])
+
+    @property
+    @abstractmethod
+    def is_held(self) -> bool:
+        """Whether all of them are in memory."""
+
+    @abstractmethod
+    def _read(self, place: int) -> Message:
+        """The message at a place that there is."""
+
+
+class Shelf(OnDemand):
     """A list that can be read and added to at its end; each look at a message on file makes a new copy of it."""
 
     def __init__(self, cellar: Cellar | None = None) -> None:
@@ -77,15 +100,6 @@ class Shelf(Sequence[Message]):
     def is_held(self) -> bool:
         """Whether all of it is in memory."""
         return all(one is not _ON_FILE for one in self._list)
-
-    @overload
-    def __getitem__(self, place: int) -> Message: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Message]: ...
-    def __getitem__(self, place: int | slice) -> Message | list[Message]:
-        if isinstance(place, slice):
-            return [self._read(one) for one in range(*place.indices(len(self)))]
-        return self._read(range(len(self))[place])
 
     def __iter__(self) -> Iterator[Message]:
         return (self._read(place) for place in range(len(self)))
@@ -127,7 +141,7 @@ def _parsed(written: bytes) -> Message:
     return message
 
 
-class Stretch(Sequence[Message]):
+class Stretch(OnDemand):
     """The messages of several lists in a row, each from one place up to another. Nothing is copied."""
 
     def __init__(self, *parts: tuple[Sequence[Message], int, int]) -> None:
@@ -140,15 +154,6 @@ class Stretch(Sequence[Message]):
 
     def __len__(self) -> int:
         return sum(stop - start for _, start, stop in self._parts)
-
-    @overload
-    def __getitem__(self, place: int) -> Message: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Message]: ...
-    def __getitem__(self, place: int | slice) -> Message | list[Message]:
-        if isinstance(place, slice):
-            return [self._read(one) for one in range(*place.indices(len(self)))]
-        return self._read(range(len(self))[place])
 
     def __iter__(self) -> Iterator[Message]:
         return (whole[place] for whole, start, stop in self._parts for place in range(start, stop))
@@ -163,6 +168,4 @@ class Stretch(Sequence[Message]):
 
 def is_held(messages: Sequence[Message]) -> bool:
     """Whether all of them are in memory."""
-    if isinstance(messages, Stretch):
-        return messages.is_held
-    return messages.is_held if isinstance(messages, Shelf) else True
+    return messages.is_held if isinstance(messages, OnDemand) else True
